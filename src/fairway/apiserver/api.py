@@ -1,0 +1,16 @@
+"""What every verb works with: the store, the way to change it, and the parts of the server around them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fairway.apiserver.commit import Committer
+from fairway.apiserver.nodes import NodeConnector
+from fairway.apiserver.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Api:
+    store: Store
+    committer: Committer
+    nodes: NodeConnector

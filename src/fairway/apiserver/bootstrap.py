@@ -1,0 +1,100 @@
+"""What exists from the start: the four namespaces, the API server's own Service, the Service ranges.
+
+Level-based: run on every start, it makes what is missing and mends what differs.
+"""
+
+from __future__ import annotations
+
+from fairway.api.kind import Obj
+from fairway.api.kinds import ALL
+from fairway.api.metadata import timestamp
+from fairway.api.resources import (
+    ENDPOINT_SLICES,
+    ENDPOINTS,
+    NAMESPACES,
+    SERVICE_CIDRS,
+    SERVICES,
+    Resource,
+)
+from fairway.apiserver.commit import Committer
+from fairway.apiserver.config import Config
+from fairway.apiserver.verbs.update import prepare_main, prepare_status
+
+KINDS = {kind.resource: kind for kind in ALL}
+FIRST_NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
+
+
+async def bootstrap(committer: Committer, config: Config) -> None:
+    for name in FIRST_NAMESPACES:
+        await _ensure(committer, NAMESPACES, {"metadata": {"name": name}})
+    await _service_range(committer, config)
+    await _own_service(committer, config)
+
+
+async def _service_range(committer: Committer, config: Config) -> None:
+    networks = [str(network) for network in config.service_networks]
+    wanted: Obj = {"metadata": {"name": "kubernetes"}, "spec": {"cidrs": networks}}
+    await _ensure(committer, SERVICE_CIDRS, wanted)
+    ready = {
+        "type": "Ready",
+        "status": "True",
+        "reason": "",
+        "message": "Kubernetes Service CIDR is ready",
+        "lastTransitionTime": timestamp(committer.clock()),
+    }
+
+    def mark_ready(old: Obj) -> Obj:
+        conditions = (old.get("status") or {}).get("conditions") or []
+        if not any(c["type"] == "Ready" and c["status"] == "True" for c in conditions):
+            old["status"] = {"conditions": [ready]}
+        return old
+
+    await committer.update(
+        KINDS[SERVICE_CIDRS],
+        "kubernetes",
+        mark_ready,
+        prepare=prepare_status,
+        validate=lambda new, old: [],
+    )
+
+
+async def _own_service(committer: Committer, config: Config) -> None:
+    """`default/kubernetes`: how Pods reach this server."""
+    place: Obj = {"name": "kubernetes", "namespace": "default"}
+    port = {"name": "https", "port": 443, "protocol": "TCP", "targetPort": config.port}
+    labels = {"component": "apiserver", "provider": "kubernetes"}
+    spec = {"clusterIP": config.service_address, "ports": [port], "type": "ClusterIP"}
+    await _ensure(committer, SERVICES, {"metadata": {**place, "labels": labels}, "spec": spec})
+    target = {"name": "https", "port": config.port, "protocol": "TCP"}
+    endpoints: Obj = {
+        "metadata": {**place, "labels": {"endpointslice.kubernetes.io/skip-mirror": "true"}},
+        "subsets": [{"addresses": [{"ip": config.advertised}], "ports": [target]}],
+    }
+    await _ensure(committer, ENDPOINTS, endpoints)
+    family = "IPv6" if ":" in config.advertised else "IPv4"
+    endpoint_slice: Obj = {
+        "metadata": {**place, "labels": {"kubernetes.io/service-name": "kubernetes"}},
+        "addressType": family,
+        "endpoints": [{"addresses": [config.advertised], "conditions": {"ready": True}}],
+        "ports": [target],
+    }
+    await _ensure(committer, ENDPOINT_SLICES, endpoint_slice)
+
+
+async def _ensure(committer: Committer, resource: Resource, wanted: Obj) -> None:
+    """Create the object, or bring an existing one's own fields to what they should be."""
+    kind = KINDS[resource]
+    metadata = wanted["metadata"]
+    bucket = committer.store.bucket(resource)
+    key = bucket.key(metadata.get("namespace", ""), metadata["name"])
+    if key not in bucket.entries:
+        await committer.create(kind, wanted, metadata.get("namespace", ""))
+        return
+
+    def mend(old: Obj) -> Obj:
+        for name, value in wanted.items():
+            if name != "metadata":
+                old[name] = {**old.get(name, {}), **value} if isinstance(value, dict) else value
+        return old
+
+    await committer.update(kind, key, mend, prepare=prepare_main, validate=lambda new, old: [])

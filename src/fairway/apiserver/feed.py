@@ -1,0 +1,128 @@
+"""What happened to the objects of one resource: a window of events, and those who follow it.
+
+Selectors are applied here, so that an object crossing one shows as ADDED or DELETED. Bytes on the wire
+are the watch verb's business; an event only keeps its ready-made JSON line for all who want the same.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from bisect import bisect_right
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from fairway.apiserver.entry import Entry
+
+ADDED, MODIFIED, DELETED = "ADDED", "MODIFIED", "DELETED"
+
+# A watcher that does not read is cut off rather than kept in memory; clients resume by themselves.
+MOST_WAITING = 50_000
+
+
+class Event:
+    """One change: the object as it is now (or was last), and as it was before."""
+
+    __slots__ = ("entry", "line", "previous", "revision", "type")
+
+    def __init__(self, kind: str, entry: Entry, previous: Entry | None) -> None:
+        self.type = kind
+        self.revision = entry.revision
+        self.entry = entry
+        self.previous = previous
+        self.line: bytes | None = None
+
+
+class Seen(NamedTuple):
+    """An event as one watcher sees it; `event` if it is the event itself, unchanged by a selector."""
+
+    type: str
+    entry: Entry
+    event: Event | None
+
+
+Matches = Callable[[Entry], bool]
+
+
+class Subscription:
+    """One watcher's queue of events that match."""
+
+    def __init__(self, matches: Matches | None) -> None:
+        self._matches = matches
+        self._waiting: list[Seen] = []
+        self._wake = asyncio.Event()
+        self.overrun = False
+        self.closed = False
+
+    def offer(self, event: Event) -> None:
+        seen = self.view(event)
+        if seen is None:
+            return
+        if len(self._waiting) >= MOST_WAITING:
+            self.overrun = True
+        else:
+            self._waiting.append(seen)
+        self._wake.set()
+
+    def view(self, event: Event) -> Seen | None:
+        if self._matches is None:
+            return Seen(event.type, event.entry, event)
+        now = event.type != DELETED and self._matches(event.entry)
+        before = event.previous is not None and self._matches(event.previous)
+        if now:
+            if before or event.type == ADDED:
+                return Seen(event.type, event.entry, event)
+            return Seen(ADDED, event.entry, None)
+        if before and event.previous is not None:
+            return Seen(DELETED, event.previous.at(event.revision), None)
+        return None
+
+    async def take(self, seconds: float) -> list[Seen]:
+        """What has come since the last call, waiting for it; empty when time is up or it has ended."""
+        if not self._waiting and not self.closed and not self.overrun:
+            self._wake.clear()
+            try:
+                await asyncio.wait_for(self._wake.wait(), seconds)
+            except TimeoutError:
+                return []
+        taken, self._waiting = self._waiting, []
+        return taken
+
+    def close(self) -> None:
+        self.closed = True
+        self._wake.set()
+
+
+class Feed:
+    """All events of one resource after `oldest`, and the watchers."""
+
+    def __init__(self) -> None:
+        self.oldest = 0
+        self._window: list[Event] = []
+        self._subscriptions: set[Subscription] = set()
+
+    def publish(self, event: Event) -> None:
+        self._window.append(event)
+        for subscription in self._subscriptions:
+            subscription.offer(event)
+
+    def since(self, revision: int) -> Iterable[Event]:
+        start = bisect_right(self._window, revision, key=lambda event: event.revision)
+        return self._window[start:]
+
+    def forget(self, revision: int) -> None:
+        """Drop events up to a revision."""
+        start = bisect_right(self._window, revision, key=lambda event: event.revision)
+        del self._window[:start]
+        self.oldest = max(self.oldest, revision)
+
+    def subscribe(self, matches: Matches | None) -> Subscription:
+        subscription = Subscription(matches)
+        self._subscriptions.add(subscription)
+        return subscription
+
+    def unsubscribe(self, subscription: Subscription) -> None:
+        self._subscriptions.discard(subscription)
+
+    def close(self) -> None:
+        for subscription in self._subscriptions:
+            subscription.close()

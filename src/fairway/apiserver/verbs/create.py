@@ -1,0 +1,28 @@
+"""POST of a new object."""
+
+from __future__ import annotations
+
+from fairway.api.errors import bad_request, method_not_allowed
+from fairway.apiserver.api import Api
+from fairway.apiserver.call import Call
+from fairway.apiserver.commit import Written
+from fairway.apiserver.decode import decode_object
+from fairway.apiserver.respond import entry_answer, object_answer
+from fairway.httpserver import Response
+
+
+def written_answer(call: Call, written: Written, status: int = 200) -> Response:
+    if written.entry is not None:
+        return entry_answer(call, written.entry, status)
+    return object_answer(call, written.obj, status)
+
+
+async def create(api: Api, call: Call) -> Response:
+    if call.subresource:
+        raise method_not_allowed()
+    obj = decode_object(call)
+    if obj["metadata"].get("resourceVersion"):
+        raise bad_request("resourceVersion should not be set on objects to be created")
+    call.warnings += call.kind.warnings(obj)
+    written = await api.committer.create(call.kind, obj, call.namespace, dry_run=call.dry_run)
+    return written_answer(call, written, 201)

@@ -1,0 +1,23 @@
+"""GET of one object, and of its status or scale."""
+
+from __future__ import annotations
+
+from fairway.api.errors import not_found, path_not_found
+from fairway.apiserver.api import Api
+from fairway.apiserver.call import Call
+from fairway.apiserver.entry import Entry
+from fairway.apiserver.respond import entry_answer
+from fairway.httpserver import Response
+
+
+def found(api: Api, call: Call) -> Entry:
+    entry = api.store.bucket(call.kind.resource).entries.get(call.key)
+    if entry is None:
+        raise not_found(call.kind.resource, call.name)
+    return entry
+
+
+async def get(api: Api, call: Call) -> Response:
+    if call.subresource and not (call.subresource == "status" and call.kind.status):
+        raise path_not_found()
+    return entry_answer(call, found(api, call))

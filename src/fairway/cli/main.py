@@ -1,0 +1,41 @@
+"""The `fairway` command. Each subcommand is one file, imported only when it is called."""
+
+from __future__ import annotations
+
+import importlib
+
+import click
+
+from fairway import __version__
+
+COMMANDS = {
+    "apiserver": "just the API server",
+    "controllers": "the controllers, against Fairway or any Kubernetes",
+    "dns": "the DNS server",
+    "node": "the node agent: runs Pods on this machine",
+    "proxy": "the node proxy: virtual IPs and node ports on this machine",
+    "up": "start a whole cluster on this machine",
+    "down": "end it and leave nothing behind",
+    "exec": "run a command in a Pod",
+    "image": "the images Pods are made of",
+}
+
+
+class Commands(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name not in COMMANDS:
+            return None
+        module = importlib.import_module(f"fairway.cli.{name}")
+        command: click.Command = module.command
+        command.name = name
+        command.short_help = COMMANDS[name]
+        return command
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="fairway")
+def main() -> None:
+    """Kubernetes Services as software of their own."""

@@ -1,0 +1,151 @@
+"""HTTP to one API server: a connection pool, identity headers, and the mapping of every failure.
+
+Bytes in and bytes out; what they mean is for `rest` and `list_watch`. This is the only module that
+knows aiohttp.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from asyncio import sleep
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Self
+
+import aiohttp
+from multidict import CIMultiDict
+from yarl import URL
+
+from fairway.client.errors import TooManyRequests, Unavailable, error_from_answer
+from fairway.client.kubeconfig import KubeConfig
+
+_ATTEMPTS = 5
+_LONGEST_WAIT = 10.0
+
+
+class Transport:
+    """Use as an async context manager, or `open` and `close` it."""
+
+    def __init__(self, config: KubeConfig, *, component: str, timeout: float) -> None:
+        self.config = config
+        self._agent = f"fairway-{component}"
+        self._timeout = timeout
+        self._session: aiohttp.ClientSession | None = None
+
+    async def __aenter__(self) -> Self:
+        self._opened()
+        return self
+
+    async def __aexit__(self, *exc_info: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        session, self._session = self._session, None
+        if session:
+            await session.close()
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        params: Mapping[str, str] | None = None,
+        body: bytes | None = None,
+        content_type: str = "application/json",
+        accept: str = "application/json",
+        within: float | None = None,
+    ) -> bytes:
+        """One request, its answer read whole. Waits and tries again where the server asks for it."""
+        headers = {"Accept": accept} | ({"Content-Type": content_type} if body is not None else {})
+        seconds = within or self._timeout
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                async with self._exchange(method, path, params, headers, seconds, seconds, body) as answer:
+                    return await answer.read()
+            except (TooManyRequests, Unavailable) as error:
+                if error.retry_after is None or attempt == _ATTEMPTS:
+                    raise
+                await sleep(min(error.retry_after, _LONGEST_WAIT))
+        raise AssertionError("unreachable")
+
+    @asynccontextmanager
+    async def stream(
+        self, path: str, *, params: Mapping[str, str], within: float | None = None
+    ) -> AsyncIterator[AsyncIterator[bytes]]:
+        """A GET whose answer arrives over time, as the chunks in which it comes."""
+        headers = {"Accept": "application/json"}
+        async with self._exchange("GET", path, params, headers, self._timeout, within) as answer:
+            _detect_dead_peer(answer)
+            yield answer.content.iter_any()
+
+    @asynccontextmanager
+    async def _exchange(
+        self,
+        method: str,
+        path: str,
+        params: Mapping[str, str] | None,
+        headers: Mapping[str, str],
+        answer_within: float,
+        end_within: float | None,
+        body: bytes | None = None,
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
+        """The answer to one request; whatever goes wrong, while reading it too, becomes an ApiError."""
+        url = URL(self.config.server + path)
+        try:
+            async with asyncio.timeout(answer_within):
+                answer = await self._opened().request(
+                    method,
+                    url.update_query(params) if params else url,
+                    data=body,
+                    headers=self._identity(headers),
+                    timeout=aiohttp.ClientTimeout(total=end_within),
+                    server_hostname=self.config.tls_server_name,
+                    proxy=self.config.proxy_url,
+                    allow_redirects=False,
+                )
+            async with answer:
+                await _raise_for_status(answer)
+                yield answer
+        except (aiohttp.ClientError, OSError) as error:
+            raise Unavailable.unreachable(error) from error
+
+    def _identity(self, headers: Mapping[str, str]) -> CIMultiDict[str]:
+        merged = CIMultiDict(headers)
+        if authorization := self.config.authorization():
+            merged["Authorization"] = authorization
+        for name, value in self.config.impersonate.items():
+            for one in value if isinstance(value, list) else [value]:
+                merged.add(name, str(one))
+        return merged
+
+    def _opened(self) -> aiohttp.ClientSession:
+        """The session, made on first use because aiohttp needs a running loop for it."""
+        if self._session is None:
+            connector = aiohttp.TCPConnector(
+                limit=0, ssl=self.config.ssl_context() or True, keepalive_timeout=30
+            )
+            self._session = aiohttp.ClientSession(
+                connector=connector,
+                # Compression costs both sides more processor time than a local network costs.
+                headers={"User-Agent": self._agent, "Accept-Encoding": "identity"},
+                cookie_jar=aiohttp.DummyCookieJar(),
+                read_bufsize=1 << 20,
+            )
+        return self._session
+
+
+async def _raise_for_status(answer: aiohttp.ClientResponse) -> None:
+    if answer.status >= 300:
+        raise error_from_answer(answer.status, await answer.read(), answer.headers.get("Retry-After"))
+
+
+def _detect_dead_peer(answer: aiohttp.ClientResponse) -> None:
+    """A watch may be silent for minutes; only keep-alive probes tell that from a vanished server."""
+    transport = answer.connection.transport if answer.connection else None
+    sock = transport.get_extra_info("socket") if transport else None
+    if sock is None or sock.family == socket.AF_UNIX:
+        return
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for option, value in (("TCP_KEEPIDLE", 15), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 3)):
+        sock.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)

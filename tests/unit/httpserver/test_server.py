@@ -1,0 +1,140 @@
+"""The HTTP server over real sockets on loopback."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from fairway.httpserver import HttpServer, Request, Response, Stream, Tunnel, Upgrade
+
+
+async def application(request: Request) -> Response | Stream | Upgrade:
+    match request.path:
+        case "/echo":
+            return Response(200, request.body, "text/plain", (("X-Method", request.method),))
+        case "/query":
+            return Response(200, repr(request.query()).encode())
+        case "/stream":
+            return Stream(_count())
+        case "/upgrade":
+            return Upgrade(_shout, (("Connection", "Upgrade"), ("Upgrade", "shout")))
+        case "/fail":
+            raise RuntimeError("broken")
+    return Response(404)
+
+
+async def _count() -> AsyncIterator[bytes]:
+    for number in range(3):
+        yield f"{number}\n".encode()
+
+
+async def _shout(tunnel: Tunnel) -> None:
+    while data := await tunnel.read():
+        await tunnel.write(data.upper())
+
+
+@pytest.fixture
+async def port() -> AsyncIterator[int]:
+    server = HttpServer(application, body_limit=1000)
+    yield await server.listen("127.0.0.1", 0)
+    await server.stop(0.1)
+
+
+async def exchange(port: int, request: bytes) -> bytes:
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(request)
+    answer = await reader.read()
+    writer.close()
+    await writer.wait_closed()
+    return answer
+
+
+async def test_a_request_is_answered_and_the_connection_closed_when_asked(port: int) -> None:
+    answer = await exchange(
+        port, b"POST /echo HTTP/1.1\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello"
+    )
+    head, _, body = answer.partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 200 OK")
+    assert b"X-Method: POST" in head
+    assert body == b"hello"
+
+
+async def test_pipelined_requests_are_answered_in_order(port: int) -> None:
+    answer = await exchange(
+        port,
+        b"POST /echo HTTP/1.1\r\nContent-Length: 1\r\n\r\na"
+        b"GET /stream HTTP/1.1\r\n\r\n"
+        b"POST /echo HTTP/1.1\r\nContent-Length: 1\r\nConnection: close\r\n\r\nb",
+    )
+    assert answer.count(b"HTTP/1.1 200") == 3
+    assert answer.index(b"\r\n\r\na") < answer.index(b"2\r\n0\n") < answer.index(b"\r\n\r\nb")
+
+
+async def test_a_stream_is_chunked_and_ends_cleanly(port: int) -> None:
+    answer = await exchange(port, b"GET /stream HTTP/1.1\r\nConnection: close\r\n\r\n")
+    assert answer.endswith(b"2\r\n0\n\r\n2\r\n1\n\r\n2\r\n2\n\r\n0\r\n\r\n")
+
+
+async def test_a_body_over_the_limit_is_refused_with_413(port: int) -> None:
+    answer = await exchange(
+        port, b"POST /echo HTTP/1.1\r\nContent-Length: 1001\r\nConnection: close\r\n\r\n" + b"x" * 1001
+    )
+    assert answer.startswith(b"HTTP/1.1 413")
+
+
+async def test_garbage_is_refused_with_400(port: int) -> None:
+    assert (await exchange(port, b"\x00\x01garbage\r\n\r\n")).startswith(b"HTTP/1.1 400")
+
+
+async def test_an_unforeseen_error_is_a_500_and_the_server_goes_on(port: int) -> None:
+    assert (await exchange(port, b"GET /fail HTTP/1.1\r\nConnection: close\r\n\r\n")).startswith(
+        b"HTTP/1.1 500"
+    )
+    assert (await exchange(port, b"GET /query?a=1&a=2&b HTTP/1.1\r\nConnection: close\r\n\r\n")).endswith(
+        b"{'a': '1', 'b': ''}"
+    )
+
+
+async def test_an_upgrade_hands_over_the_connection_with_what_was_already_sent(port: int) -> None:
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(b"GET /upgrade HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: shout\r\n\r\nhello ")
+    assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 101 Switching Protocols")
+    assert await reader.readexactly(6) == b"HELLO "
+    writer.write(b"world")
+    assert await reader.readexactly(5) == b"WORLD"
+    writer.close()
+    await writer.wait_closed()
+
+
+async def test_an_upgrade_that_is_declined_leaves_an_ordinary_connection(port: int) -> None:
+    answer = await exchange(
+        port,
+        b"GET /echo HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n"
+        b"GET /query HTTP/1.1\r\nConnection: close\r\n\r\n",
+    )
+    assert answer.count(b"HTTP/1.1 200") == 2
+
+
+async def test_a_client_that_leaves_cancels_what_was_being_answered() -> None:
+    cancelled = asyncio.Event()
+    entered = asyncio.Event()
+
+    async def waits(request: Request) -> Response:
+        entered.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            cancelled.set()
+            raise
+        return Response()
+
+    server = HttpServer(waits)
+    port = await server.listen("127.0.0.1", 0)
+    _, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(b"GET / HTTP/1.1\r\n\r\n")
+    await entered.wait()
+    writer.close()
+    await asyncio.wait_for(cancelled.wait(), 5)
+    await server.stop(0.1)
