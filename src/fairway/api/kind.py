@@ -12,6 +12,7 @@ from typing import Any
 
 from fairway.api.resources import Resource
 from fairway.api.validation.fields import ErrorList
+from fairway.api.validation.names import NameErrors, subdomain_name
 
 Obj = dict[str, Any]
 
@@ -83,7 +84,8 @@ class Kind:
     """Whether DELETE answers with the object instead of a Status."""
     graceful: Callable[[Obj], int] | None = None
     """Default seconds of grace on deletion; None for kinds that go at once."""
-    name_errors: Callable[[str, bool], list[str]] | None = None
+    name_errors: NameErrors = subdomain_name
+    """What is wrong with a name (or, if the flag is set, with the prefix of one)."""
     verbs: tuple[str, ...] = EVERY_VERB
     extra: tuple[Subresource, ...] = ()
 

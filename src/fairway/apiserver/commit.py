@@ -23,6 +23,7 @@ from fairway.api.kind import Kind, Obj
 from fairway.api.metadata import count_generation, fill_on_create, keep_on_update
 from fairway.api.resources import NAMESPACES, Resource
 from fairway.api.validation.fields import ErrorList, invalid
+from fairway.api.validation.metadata import validate_metadata, validate_metadata_update
 from fairway.apiserver.encoding import decode_stored, stored_text
 from fairway.apiserver.entry import Entry
 from fairway.apiserver.store import Bucket, Store
@@ -84,7 +85,7 @@ class Committer:
         if kind.generation:
             obj["metadata"]["generation"] = 1
         obj["metadata"].pop("managedFields", None)
-        refuse_invalid(kind, obj, kind.validate(obj))
+        refuse_invalid(kind, obj, [*validate_new_metadata(kind, obj), *kind.validate(obj)])
         return await self._insert(kind, obj, namespace, dry_run)
 
     async def _insert(self, kind: Kind, obj: Obj, namespace: str, dry_run: bool) -> Written:
@@ -147,7 +148,8 @@ class Committer:
             new["metadata"].pop("managedFields", None)
             if kind.generation:
                 count_generation(new, old)
-            refuse_invalid(kind, new, validate(new, old))
+            errors = validate_metadata_update(new["metadata"], old["metadata"])
+            refuse_invalid(kind, new, [*errors, *validate(new, old)])
             if same(new, old):
                 return Written(old, entry)
             try:
@@ -184,6 +186,12 @@ class Committer:
     def _ride(self, kind: Kind, new: Obj | None, old: Obj | None) -> Rider:
         companion = self._companions.get(kind.resource)
         return companion.ride(new, old) if companion else Rider()
+
+
+def validate_new_metadata(kind: Kind, obj: Obj) -> ErrorList:
+    return validate_metadata(
+        obj["metadata"], namespaced=kind.resource.namespaced, name_errors=kind.name_errors
+    )
 
 
 def wanted_preconditions(new: Obj) -> Preconditions:

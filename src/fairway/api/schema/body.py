@@ -1,5 +1,4 @@
-"""Request bodies: from bytes in any accepted format to the object that is to be stored, or the 400
-Kubernetes gives.
+"""Request bodies: from bytes in any accepted format to the object to be stored, or Kubernetes' 400.
 
 The order of checks is kube-apiserver's: syntax, then apiVersion and kind, then types, then
 (fieldValidation) unknown and repeated fields, then whether it is the kind this path takes.
@@ -59,10 +58,17 @@ def decode_json(body: bytes) -> Any:
     try:
         return _decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        fault = syntax.explain(body)
-    if fault:
-        raise BadJson(fault)
-    return syntax.lenient(body)
+        return _decode_leniently(body)
+
+
+def _decode_leniently(body: bytes) -> Any:
+    """What Go accepts and strict parsers don't; what it doesn't accept either, it gives the reason for."""
+    try:
+        if fault := syntax.explain(body):
+            raise BadJson(fault)
+        return syntax.lenient(body)
+    except RecursionError:
+        raise BadJson("exceeded max depth") from None
 
 
 def has_repeated_members(body: bytes, decoded: Any) -> bool:
@@ -89,7 +95,7 @@ def read_object(
         )
     except (Undecodable, StrictDecodingError) as wrong:
         _refuse(version, actual, kind, str(wrong))
-    if (version, actual) != (api_version, kind):
+    if shape is not shape_of(api_version, kind):
         found = f"converting (v1.{actual}) to ({_internal(api_version)}.{kind}): unknown conversion"
         _refuse(version, actual, kind, found)
     stored["apiVersion"], stored["kind"] = api_version, kind

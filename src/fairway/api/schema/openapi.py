@@ -1,5 +1,4 @@
-"""The OpenAPI documents: /openapi/v2 (JSON and gnostic protobuf), /openapi/v3 and one document a group
-version.
+"""The OpenAPI documents: /openapi/v2 (JSON and gnostic protobuf), /openapi/v3 and one for each group version.
 
 kubectl reads them to explain fields, to know whether the server checks fields, and for merge keys. Each
 document is built when it is first asked for and kept as bytes; importing this costs nothing.
@@ -14,7 +13,6 @@ from typing import Any, Final
 
 import msgspec
 
-from fairway.api.kind import Kind
 from fairway.api.schema import gnostic
 from fairway.api.schema.definitions import Dialect
 from fairway.api.schema.operations import Paths, Served, shapes_of
@@ -23,20 +21,13 @@ V2_PROTOBUF: Final = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf
 """The Content-Type of the gnostic encoding. Clients ask for it with `@` in place of the third dot, but an
 answer that repeats the `@` is no valid media type to Go, and they refuse it."""
 V2_PROTOBUF_ASKED: Final = ("application/com.github.proto-openapi.spec.v2@v1.0+protobuf", V2_PROTOBUF)
-# Subresources that take or give another kind than their resource.
-_OTHER_KINDS: Final = {
-    "binding": ("v1", "Binding"),
-    "eviction": ("policy/v1", "Eviction"),
-    "scale": ("autoscaling/v1", "Scale"),
-    "token": ("authentication.k8s.io/v1", "TokenRequest"),
-}
 
 
 class OpenApi:
     """The documents for a set of resources, which does not change while the server runs."""
 
     def __init__(self, served: Iterable[Served], version: str = "v1.37.0") -> None:
-        self.served = tuple(served)
+        self.served = tuple(entry for entry in served if entry.has_shape)
         self.info: dict[str, Any] = {"title": "Kubernetes", "version": version}
         self._built: dict[str, bytes] = {}
 
@@ -97,24 +88,6 @@ class OpenApi:
 
     def _group_versions(self) -> list[tuple[str, str]]:
         return [(entry.resource.group, entry.resource.version) for entry in self.served]
-
-
-def served_by(kinds: Iterable[Kind]) -> list[Served]:
-    """What the declarations of kinds amount to. Subresources that stream (logs, exec, proxy) have no schema."""
-    found = []
-    for kind in kinds:
-        subresources = dict(kind.extra_subresources)
-        if kind.status:
-            subresources["status"] = ("get", "patch", "update")
-        if kind.scale:
-            subresources["scale"] = ("get", "patch", "update")
-        found.append(Served(kind.resource, kind.verbs))
-        found += [
-            Served(kind.resource, verbs, name, _OTHER_KINDS.get(name))
-            for name, verbs in sorted(subresources.items())
-            if name == "status" or name in _OTHER_KINDS
-        ]
-    return found
 
 
 def _path(entry: Served) -> str:

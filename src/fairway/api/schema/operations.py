@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from fairway.api.resources import Resource
 from fairway.api.schema.definitions import PATCH, Dialect, full_name
-from fairway.api.schema.shape import UnknownKind, shape_of
+from fairway.api.schema.shape import UnknownKind, served_kinds, shape_of
 
 Operation = dict[str, Any]
 
@@ -42,6 +42,11 @@ class Served:
     @property
     def kind_name(self) -> str:
         return self.kind[1] if self.kind else self.resource.kind
+
+    @property
+    def has_shape(self) -> bool:
+        """Whether there is a schema to show: streams such as exec have none."""
+        return f"{self.api_version}/{self.kind_name}" in served_kinds()
 
     @property
     def group_version_kind(self) -> dict[str, str]:

@@ -1,9 +1,7 @@
-"""Request bodies in `application/vnd.kubernetes.protobuf`, which Go's typed clients send: bytes to plain
-JSON values.
+"""Request bodies in `application/vnd.kubernetes.protobuf`, which Go's typed clients send, to plain JSON.
 
-Driven by messages.json (tools/generate_schema.py): for each struct its field numbers, JSON names and
-types. Fields with numbers we don't know are passed over, as protobuf wants it. Answers are never written
-in this format.
+Driven by messages.json (tools/generate_schema.py): for each struct its field numbers, JSON names and types.
+Numbers we don't know are passed over, as protobuf wants it. Answers are never written in this format.
 """
 
 from __future__ import annotations

@@ -136,7 +136,6 @@ def shape_named(name: str) -> Shape:
     return Shape(name, map_type, {row[0]: Field(*row) for row in rows})
 
 
-@cache
 def shape_of(api_version: str, kind: str) -> Shape:
     """The shape of a served kind: `shape_of("apps/v1", "Deployment")`."""
     kinds = _table().kinds

@@ -1,5 +1,4 @@
-"""What strict decoding complains of: fields a kind doesn't have, and fields given twice, in document
-order.
+"""What strict decoding complains of: unknown fields and fields given twice, in document order.
 
 Only complaints and their paths; the object itself is made in `conform`. Duplicates can be seen only in a
 document that was read with `Members` for objects, since a dict has forgotten them.

@@ -1,5 +1,4 @@
-"""Times as Kubernetes reads and writes them: RFC 3339 in UTC, to the second or, for leases and events,
-microsecond.
+"""Times as Kubernetes reads and writes them: RFC 3339 in UTC, to the second or the microsecond.
 
 Reading follows Go's time.Parse for the two layouts, its error texts included.
 """

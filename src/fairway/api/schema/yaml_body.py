@@ -1,5 +1,4 @@
-"""YAML request bodies, read as Kubernetes reads them: first document only, YAML 1.1 words, into plain JSON
-values.
+"""YAML request bodies, read as Kubernetes reads them: first document only, YAML 1.1 words, JSON values.
 
 PyYAML does the parsing; what a plain word means (`on`, `0644`, `1e3`, `2020-01-01`) follows Go's yaml
 package, which differs from PyYAML's idea of it. Go's error texts, too: both packages descend from libyaml.
@@ -8,7 +7,8 @@ package, which differs from PyYAML's idea of it. Go's error texts, too: both pac
 from __future__ import annotations
 
 import re
-from functools import cache
+from collections.abc import Iterator
+from copy import deepcopy
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 if TYPE_CHECKING:
@@ -19,9 +19,9 @@ _FALSE: Final = frozenset(("n", "N", "no", "No", "NO", "false", "False", "FALSE"
 _NULL: Final = frozenset(("", "~", "null", "Null", "NULL"))
 _FLOAT: Final = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 _INT: Final = re.compile(r"[-+]?(0[xX][0-9a-fA-F]+|0[bB][01]+|0[oO]?[0-7]+|0|[1-9][0-9]*)")
-_STRING_TAG: Final = "tag:yaml.org,2002:str"
 _LARGEST: Final = 1_000_000
 """Values in a document after its aliases are spelled out: a few lines can stand for billions."""
+_DEEPEST: Final = 200
 
 
 class BadYaml(ValueError):
@@ -29,43 +29,85 @@ class BadYaml(ValueError):
 
 
 class _Reader:
-    def __init__(self) -> None:
+    """Builds values from the parser's events. PyYAML's own way, composing nodes in C, recurses without end
+    on deeply nested documents and takes the process with it."""
+
+    def __init__(self, parser: Any) -> None:
+        self.parser = parser
         self.repeated: list[str] = []
+        self.anchors: dict[str, tuple[Any, int]] = {}
         self.count = 0
 
-    def value(self, node: yaml.Node) -> Any:
+    def document(self) -> Any:
+        """The first document; null if there is none."""
         import yaml
 
-        self.count += 1
-        if self.count > _LARGEST:
-            raise BadYaml("yaml: document contains excessive aliasing")
-        if isinstance(node, yaml.MappingNode):
-            return self.mapping(node)
-        if isinstance(node, yaml.SequenceNode):
-            return [self.value(item) for item in node.value]
-        return plain(node.value) if node.tag != _STRING_TAG else node.value
+        self.parser.get_event()  # the stream's start
+        if self.parser.check_event(yaml.StreamEndEvent):
+            return None
+        self.parser.get_event()  # the document's start
+        return self.value(self.parser.get_event(), 0)
 
-    def mapping(self, node: yaml.MappingNode) -> dict[str, Any]:
+    def value(self, event: Any, depth: int) -> Any:
+        import yaml
+
+        before = self.count
+        self._count(1, depth)
+        if isinstance(event, yaml.AliasEvent):
+            return self._alias(event)
+        if isinstance(event, yaml.ScalarEvent):
+            found = plain(event.value) if event.implicit[0] else event.value
+        elif isinstance(event, yaml.SequenceStartEvent):
+            found = [self.value(item, depth + 1) for item in self._until(yaml.SequenceEndEvent)]
+        else:
+            found = self._mapping(depth)
+        if event.anchor:
+            self.anchors[event.anchor] = (found, self.count - before)
+        return found
+
+    def _until(self, end: type) -> Iterator[Any]:
+        while not self.parser.check_event(end):
+            yield self.parser.get_event()
+        self.parser.get_event()
+
+    def _mapping(self, depth: int) -> dict[str, Any]:
+        import yaml
+
         found: dict[str, Any] = {}
         merged: dict[str, Any] = {}
-        for key_node, value_node in node.value:
-            if key_node.value == "<<" and key_node.tag != _STRING_TAG:
-                merged = self.merge(value_node) | merged
+        for event in self._until(yaml.MappingEndEvent):
+            is_merge = isinstance(event, yaml.ScalarEvent) and event.implicit[0] and event.value == "<<"
+            key = key_text(self.value(event, depth + 1))
+            value = self.value(self.parser.get_event(), depth + 1)
+            if is_merge:
+                merged = _merge(value) | merged
                 continue
-            key = key_text(self.value(key_node))
             if key in found:
-                self.repeated.append(f'  line {key_node.start_mark.line + 1}: key "{key}" already set in map')
-            found[key] = self.value(value_node)
+                self.repeated.append(f'  line {event.start_mark.line + 1}: key "{key}" already set in map')
+            found[key] = value
         return dict(sorted((merged | found).items()))
 
-    def merge(self, node: yaml.Node) -> dict[str, Any]:
-        import yaml
+    def _alias(self, event: Any) -> Any:
+        if event.anchor not in self.anchors:
+            raise BadYaml(f"yaml: unknown anchor '{event.anchor}' referenced")
+        value, size = self.anchors[event.anchor]
+        self._count(size, 0)
+        return deepcopy(value)
 
-        sources = node.value if isinstance(node, yaml.SequenceNode) else [node]
-        values = [self.value(source) for source in sources]
-        if not all(isinstance(value, dict) for value in values):
-            raise BadYaml("yaml: map merge requires map or sequence of maps as the value")
-        return {key: value for source in reversed(values) for key, value in source.items()}
+    def _count(self, size: int, depth: int) -> None:
+        self.count += size
+        if self.count > _LARGEST:
+            raise BadYaml("yaml: document contains excessive aliasing")
+        if depth > _DEEPEST:
+            raise BadYaml("yaml: exceeded max depth")
+
+
+def _merge(value: Any) -> dict[str, Any]:
+    """What `<<` brings in: a map, or several, of which earlier ones win."""
+    sources = value if isinstance(value, list) else [value]
+    if not all(isinstance(source, dict) for source in sources):
+        raise BadYaml("yaml: map merge requires map or sequence of maps as the value")
+    return {key: item for source in reversed(sources) for key, item in source.items()}
 
 
 def decode_yaml(body: bytes) -> Any:
@@ -75,9 +117,15 @@ def decode_yaml(body: bytes) -> Any:
 
 def decode_yaml_strictly(body: bytes) -> tuple[Any, list[str]]:
     """The document, and what strict reading complains of: keys given twice."""
-    node = _compose(body)
-    reader = _Reader()
-    found = reader.value(node) if node is not None else None
+    import yaml
+
+    reader = _Reader(_parser(body))
+    try:
+        found = reader.document()
+    except yaml.MarkedYAMLError as bad:
+        _refuse(bad)
+    except yaml.YAMLError as bad:
+        raise BadYaml(f"yaml: {bad}") from None
     complaints = ["yaml: unmarshal errors:\n" + "\n".join(reader.repeated)] if reader.repeated else []
     return found, complaints
 
@@ -112,22 +160,15 @@ def key_text(key: Any) -> str:
     return "null" if key is None else str(key)
 
 
-def _compose(body: bytes) -> yaml.Node | None:
+def _parser(body: bytes) -> Any:
     import yaml
 
     try:
-        text = body.decode("utf-8")
+        return getattr(yaml, "CSafeLoader", yaml.SafeLoader)(body.decode("utf-8"))
     except UnicodeDecodeError:
         raise BadYaml("yaml: invalid leading UTF-8 octet") from None
-    loader = _loader()(text)
-    try:
-        return loader.get_node() if loader.check_node() else None
-    except yaml.MarkedYAMLError as bad:
-        _refuse(bad)
     except yaml.YAMLError as bad:
         raise BadYaml(f"yaml: {bad}") from None
-    finally:
-        loader.dispose()
 
 
 def _refuse(bad: yaml.MarkedYAMLError) -> NoReturn:
@@ -138,19 +179,3 @@ def _refuse(bad: yaml.MarkedYAMLError) -> NoReturn:
     marks = [mark.line for mark in (bad.context_mark, bad.problem_mark) if mark is not None and mark.line]
     where = f"line {marks[0] + scanner}: " if marks else ""
     raise BadYaml(f"yaml: {where}{bad.problem}") from None
-
-
-@cache
-def _loader() -> Any:
-    """libyaml's parser, leaving every plain word unresolved: `plain` does that."""
-    import yaml
-
-    class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
-        yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012
-
-        def resolve(self, kind: Any, value: Any, implicit: Any) -> Any:
-            if kind is yaml.ScalarNode and implicit[0]:
-                return ""  # an unquoted word
-            return super().resolve(kind, value, implicit)
-
-    return Loader
