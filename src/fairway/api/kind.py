@@ -39,6 +39,7 @@ class Status:
 
     validate_update: Callable[[Obj, Obj], ErrorList] = _no_update_errors
     prepare_update: Callable[[Obj, Obj], None] = _nothing_on_update
+    warnings: Callable[[Obj], list[str]] = lambda new: []
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +74,11 @@ class Kind:
     validate: Callable[[Obj], ErrorList] = _no_errors
     validate_update: Callable[[Obj, Obj], ErrorList] = _no_update_errors
     warnings: Callable[[Obj], list[str]] = lambda new: []
+    """What a client is told about an object that was accepted."""
+    update_warnings: Callable[[Obj, Obj], list[str]] | None = None
+    """The same for a change, where it is not just `warnings` of the new object."""
+    deprecation: str = ""
+    """What every client of the resource is told, whatever it asks."""
     status: Status | None = None
     scale: Scale | None = None
     fields: Mapping[str, Callable[[Obj], str]] = field(default_factory=dict)
@@ -82,8 +88,8 @@ class Kind:
     unconditional_update: bool = True
     returns_deleted: bool = False
     """Whether DELETE answers with the object instead of a Status."""
-    graceful: Callable[[Obj], int] | None = None
-    """Default seconds of grace on deletion; None for kinds that go at once."""
+    graceful: Callable[[Obj, int | None], int] | None = None
+    """Seconds of grace on deletion, given those a client asks for; None for kinds that go at once."""
     name_errors: NameErrors = subdomain_name
     """What is wrong with a name (or, if the flag is set, with the prefix of one)."""
     verbs: tuple[str, ...] = EVERY_VERB

@@ -132,7 +132,7 @@ def mark(kind: Kind, obj: Obj, options: Options, api: Api) -> None:
 def grace_of(kind: Kind, obj: Obj, options: Options) -> int:
     if kind.graceful is None:
         return 0
-    usual = kind.graceful(obj)
+    usual = kind.graceful(obj, None)
     if usual == 0:
         return 0
     if obj["metadata"].get("deletionTimestamp") and options.grace is None:
