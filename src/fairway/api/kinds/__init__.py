@@ -18,6 +18,7 @@ from fairway.api.kinds import (
     pod,
     policy,
     rbac,
+    secret,
     service,
     workloads,
 )
@@ -29,7 +30,7 @@ ALL: tuple[Kind, ...] = (
     service.SERVICE,
     endpoints.ENDPOINTS,
     configuration.CONFIG_MAP,
-    configuration.SECRET,
+    secret.SECRET,
     configuration.SERVICE_ACCOUNT,
     event.EVENT,
     workloads.REPLICATION_CONTROLLER,
