@@ -40,6 +40,12 @@ class Rider:
     operations: list[Operation] = field(default_factory=list)
 
 
+class Admission(Protocol):
+    """Fills in, or refuses, what hangs on other objects or on how the server is run."""
+
+    async def admit(self, kind: Kind, obj: Obj, namespace: str) -> None: ...
+
+
 class Companion(Protocol):
     """Fills in what a kind needs allocated, and says what to write along with it."""
 
@@ -70,16 +76,20 @@ class Committer:
         store: Store,
         companions: Mapping[Resource, Companion],
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        admission: Admission | None = None,
     ) -> None:
         self.store = store
         self.clock = clock
         self._companions = companions
+        self._admission = admission
 
     # -- create ----------------------------------------------------------------------------------------
 
     async def create(self, kind: Kind, obj: Obj, namespace: str, *, dry_run: bool = False) -> Written:
         self._demand_namespace(kind, obj, namespace)
         kind.default(obj)
+        if self._admission:
+            await self._admission.admit(kind, obj, namespace)
         fill_on_create(obj, namespace, self.clock())
         kind.prepare_create(obj)
         if kind.generation:

@@ -14,8 +14,10 @@ import structlog
 
 from fairway.api.errors import internal_error, too_large
 from fairway.api.kinds import ALL
+from fairway.api.kinds.pod_spec.scope import CLUSTER_POLICY
 from fairway.api.resources import SERVICES
 from fairway.api.schema.openapi import OpenApi
+from fairway.apiserver.admission import Plugins
 from fairway.apiserver.allocators.services import ServiceAllocator
 from fairway.apiserver.api import Api
 from fairway.apiserver.authenticate import Authenticator, read_token_file
@@ -44,7 +46,9 @@ async def run(config: Config, ready: Callable[[], None] = lambda: None) -> None:
     authority = Authority.open(config.data / "pki")
     store = Store(open_backend(config), ALL)
     companions: dict[object, Companion] = {}
-    committer = Committer(store, companions)  # type: ignore[arg-type]
+    CLUSTER_POLICY.allow_privileged = config.allow_privileged
+    admission = Plugins(store, config.disabled_admission)
+    committer = Committer(store, companions, admission=admission)  # type: ignore[arg-type]
     companions[SERVICES] = ServiceAllocator(
         store, list(config.service_networks), config.node_ports, committer.clock
     )
