@@ -17,7 +17,10 @@ from fairway.api.kinds import ALL
 from fairway.api.resources import ENDPOINTS, INGRESSES, SERVICES
 from fairway.api.schema.openapi import OpenApi
 from fairway.apiserver.allocators.endpoints import EndpointsGuard
+from fairway.apiserver.allocators.range_keeper import RangeKeeper
+from fairway.apiserver.allocators.repairer import Repairer
 from fairway.apiserver.allocators.services import ServiceAllocator
+from fairway.apiserver.allocators.upkeep import keep_allocations
 from fairway.apiserver.api import Api
 from fairway.apiserver.authenticate import Authenticator, read_token_file
 from fairway.apiserver.bootstrap import bootstrap
@@ -47,13 +50,22 @@ async def run(config: Config, ready: Callable[[], None] = lambda: None) -> None:
     store = Store(open_backend(config), ALL)
     companions: dict[object, Companion] = {}
     committer = Committer(store, companions)  # type: ignore[arg-type]
-    companions[SERVICES] = ServiceAllocator(store, config.families, config.node_ports, committer.clock)
+    companions[SERVICES] = ServiceAllocator(
+        store, config.service_networks, config.node_ports, committer.clock
+    )
     companions[ENDPOINTS] = EndpointsGuard(store)
     companions[INGRESSES] = DefaultIngressClass(store)
     await store.open()
     await bootstrap(committer, config)
     server = build_server(config, Api(store, committer, NodeConnector(client_context(authority))), authority)
-    compacting = asyncio.create_task(keep_compacting(store))
+    upkeep = [
+        asyncio.create_task(keep_compacting(store)),
+        asyncio.create_task(
+            keep_allocations(
+                Repairer(committer, config.node_ports), RangeKeeper(committer, config.service_networks)
+            )
+        ),
+    ]
     try:
         for address in config.bind:
             await server.listen(address, config.port)
@@ -62,9 +74,9 @@ async def run(config: Config, ready: Callable[[], None] = lambda: None) -> None:
         ready()
         await asyncio.Event().wait()
     finally:
-        compacting.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await compacting
+        for task in upkeep:
+            task.cancel()
+        await asyncio.gather(*upkeep, return_exceptions=True)
         store.end_watches()
         await server.stop()
         await store.close()
