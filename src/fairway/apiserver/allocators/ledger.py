@@ -8,6 +8,7 @@ from datetime import datetime
 import msgspec
 
 from fairway.api.kinds.service.addresses import family_of
+from fairway.api.kinds.service.traits import PUBLISHED
 from fairway.apiserver.allocators.addresses import canonical
 from fairway.apiserver.allocators.repair import Holder, Ledger, TakenAddress
 from fairway.apiserver.allocators.services import ALLOCATOR, FAMILY, MANAGED_BY
@@ -81,7 +82,9 @@ def holder_of(entry: Entry) -> Holder:
     addresses: tuple[str, ...] = ()
     if spec.type != "ExternalName":
         addresses = tuple(canonical(each) for each in spec.cluster_ips if each not in ("", "None"))
-    ports = {port.node_port for port in spec.ports} | {spec.health_check_node_port}
+    ports: set[int] = set()
+    if spec.type in PUBLISHED:
+        ports = {port.node_port for port in spec.ports} | {spec.health_check_node_port}
     return Holder(
         entry.namespace, entry.name, service.metadata.uid, entry.revision, addresses, frozenset(ports - {0})
     )

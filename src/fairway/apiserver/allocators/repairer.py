@@ -70,7 +70,7 @@ class Repairer:
         )
         self._reported &= {repair.report for repair in found}
         for repair in found:
-            await self._mend(repair)
+            await self.mend(repair)
 
     async def look_at_changes(self) -> None:
         events = self._store.bucket(IP_ADDRESSES).feed.since(self._seen)
@@ -81,7 +81,7 @@ class Repairer:
         ledger = related(*self._entries(), parents, self._committer.clock())
         holders = [ledger.services[key] for key in sorted(parents & ledger.services.keys())]
         for repair in plan_addresses(holders, ledger, self._bands()):
-            await self._mend(repair)
+            await self.mend(repair)
 
     def _entries(self) -> tuple[Entries, Entries]:
         return self._store.bucket(SERVICES).entries, self._store.bucket(IP_ADDRESSES).entries
@@ -92,7 +92,7 @@ class Repairer:
 
     # -- mending ---------------------------------------------------------------------------------------
 
-    async def _mend(self, repair: Repair) -> None:
+    async def mend(self, repair: Repair) -> None:
         report = repair.report
         if repair.change is None and report in self._reported:
             return
