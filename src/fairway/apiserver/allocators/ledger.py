@@ -61,19 +61,17 @@ Entries = Mapping[str, Entry]
 
 
 def read_ledger(services: Entries, addresses: Entries, now: datetime) -> Ledger:
-    return Ledger(
-        {key: holder_of(entry) for key, entry in services.items()},
-        {key: taken_address(entry, now) for key, entry in addresses.items()},
-    )
+    holders = {key: holder_of(entry) for key, entry in services.items()}
+    return Ledger(holders, {key: taken_address(entry) for key, entry in addresses.items()}, now)
 
 
 def related(services: Entries, addresses: Entries, keys: set[str], now: datetime) -> Ledger:
     """Only what hangs together with a few Services: the addresses they hold, and who else claims those."""
     holders = {key: holder_of(services[key]) for key in keys if key in services}
     names = {address for holder in holders.values() for address in holder.addresses}
-    taken = {name: taken_address(addresses[name], now) for name in names if name in addresses}
+    taken = {name: taken_address(addresses[name]) for name in names if name in addresses}
     claiming = {each.parent for each in taken.values() if each.parent in services} - holders.keys()
-    return Ledger(holders | {key: holder_of(services[key]) for key in claiming}, taken)
+    return Ledger(holders | {key: holder_of(services[key]) for key in claiming}, taken, now)
 
 
 def holder_of(entry: Entry) -> Holder:
@@ -90,18 +88,17 @@ def holder_of(entry: Entry) -> Holder:
     )
 
 
-def taken_address(entry: Entry, now: datetime) -> TakenAddress:
+def taken_address(entry: Entry) -> TakenAddress:
     address = _address(b"{" + entry.body)
     labels = address.metadata.labels or {}
     parent = address.spec.parent_ref
     is_managed = labels.get(MANAGED_BY) == ALLOCATOR
     of_a_service = parent.group == "" and parent.resource == "services"
-    age = now - datetime.fromisoformat(address.metadata.creation_timestamp)
     return TakenAddress(
         entry.name,
         address.metadata.uid,
         entry.revision,
-        age.total_seconds(),
+        address.metadata.creation_timestamp,
         f"{parent.namespace}/{parent.name}" if of_a_service else "",
         is_managed,
         is_managed and labels.get(FAMILY) == family_of(entry.name),

@@ -10,17 +10,19 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Final
+
+import msgspec
 
 from fairway.apiserver.allocators.ranges import Band
 
-GRACE_SECONDS: Final = 60
+GRACE: Final = timedelta(seconds=60)
 IP_CONTROLLER: Final = "ipallocator-repair-controller"
 PORT_CONTROLLER: Final = "portallocator-repair-controller"
 
 
-@dataclass(frozen=True, slots=True)
-class Holder:
+class Holder(msgspec.Struct, frozen=True):
     """A Service and what it holds; addresses in canonical form, node ports with the health check's."""
 
     namespace: str
@@ -35,14 +37,13 @@ class Holder:
         return f"{self.namespace}/{self.name}"
 
 
-@dataclass(frozen=True, slots=True)
-class TakenAddress:
+class TakenAddress(msgspec.Struct, frozen=True):
     """An IPAddress object: who it says it belongs to, and whether the allocator made it."""
 
     name: str
     uid: str = ""
     revision: int = 0
-    age: float = 0.0
+    created: str = ""
     parent: str = ""
     """`namespace/name` of the Service; empty if it refers to something else."""
     is_managed: bool = True
@@ -101,10 +102,11 @@ class Repair:
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """All Services and all taken addresses, as of one revision."""
+    """Services and taken addresses, as of one revision and one moment."""
 
     services: Mapping[str, Holder]
     addresses: Mapping[str, TakenAddress]
+    now: datetime
 
 
 def family_of(address: str) -> str:
@@ -113,8 +115,19 @@ def family_of(address: str) -> str:
 
 def in_bands(addresses: Iterable[str], bands: Iterable[Band]) -> frozenset[str]:
     """Those of the addresses that some range gives out. Bands of the two families never meet."""
-    numbers = {address: int(ipaddress.ip_address(address)) for address in addresses}
-    return frozenset(address for address, number in numbers.items() if any(number in band for band in bands))
+    found = []
+    for address in addresses:
+        number = number_of(address)
+        if any(number in band for band in bands):
+            found.append(address)
+    return frozenset(found)
+
+
+def number_of(address: str) -> int:
+    if ":" in address:
+        return int(ipaddress.IPv6Address(address))
+    first, second, third, fourth = address.split(".")
+    return int(first) << 24 | int(second) << 16 | int(third) << 8 | int(fourth)
 
 
 # -- addresses -----------------------------------------------------------------------------------------
@@ -159,7 +172,7 @@ def repair_address(found: TakenAddress, ledger: Ledger) -> Iterator[Repair]:
         note = f"IPAddress {found.name} appears to have been modified, not referencing a Service: cleaning up"
         reason = "IPAddressNotAllocated"
     elif holder is None:
-        if found.age < GRACE_SECONDS:
+        if ledger.now - datetime.fromisoformat(found.created) < GRACE:
             return
         note = f"IPAddress: {found.name} for Service {found.parent} appears to have leaked: cleaning up"
         reason = "IPAddressNotAllocated"
