@@ -28,11 +28,10 @@ from fairway.api.validation.names import (
     label_value_errors,
     qualified_name_errors,
 )
-from fairway.api.validation.network import ip_warnings, validate_ip, validate_reachable_ip
+from fairway.api.validation.network import PROTOCOLS, ip_warnings, validate_ip, validate_reachable_ip
 from fairway.api.validation.values import IMMUTABLE
 
 ADDRESS_TYPES: Final = frozenset({"IPv4", "IPv6", "FQDN"})
-PROTOCOLS: Final = frozenset({"TCP", "UDP", "SCTP"})
 MOST_ENDPOINTS: Final = 1000
 MOST_ADDRESSES: Final = 100
 MOST_PORTS: Final = 20000

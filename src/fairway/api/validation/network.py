@@ -27,6 +27,8 @@ from fairway.api.validation.values import validate_range
 NOT_AN_IP: Final = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
 NOT_A_CIDR: Final = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
 HIGHEST_PORT: Final = 65535
+PROTOCOLS: Final = frozenset({"TCP", "UDP", "SCTP"})
+"""The protocols that ports of Services and endpoints may have."""
 
 
 def validate_ip(field: str, value: str, *, must_be_canonical: bool = False, only: str = "") -> ErrorList:
