@@ -5,6 +5,8 @@ Level-based: run on every start, it makes what is missing and mends what differs
 
 from __future__ import annotations
 
+import dataclasses
+
 from fairway.api.kind import Obj
 from fairway.api.kinds import ALL
 from fairway.api.metadata import timestamp
@@ -39,7 +41,7 @@ async def _service_range(committer: Committer, config: Config) -> None:
         "type": "Ready",
         "status": "True",
         "reason": "",
-        "message": "Kubernetes Service CIDR is ready",
+        "message": "Kubernetes default Service CIDR is ready",
         "lastTransitionTime": timestamp(committer.clock()),
     }
 
@@ -88,7 +90,9 @@ async def _ensure(committer: Committer, resource: Resource, wanted: Obj) -> None
     bucket = committer.store.bucket(resource)
     key = bucket.key(metadata.get("namespace", ""), metadata["name"])
     if key not in bucket.entries:
-        await committer.create(kind, wanted, metadata.get("namespace", ""))
+        # What the server says of itself is not judged: it may well be reachable on loopback only.
+        own = dataclasses.replace(kind, validate=lambda new: [])
+        await committer.create(own, wanted, metadata.get("namespace", ""))
         return
 
     def mend(old: Obj) -> Obj:
@@ -97,4 +101,4 @@ async def _ensure(committer: Committer, resource: Resource, wanted: Obj) -> None
                 old[name] = {**old.get(name, {}), **value} if isinstance(value, dict) else value
         return old
 
-    await committer.update(kind, key, mend, prepare=prepare_main, validate=lambda new, old: [])
+    await committer.update(kind, key, mend, prepare=prepare_main, validate=lambda new, old: [], allocate=True)

@@ -31,3 +31,8 @@ class Config:
     def service_address(self) -> str:
         """The first address of the Service range: the API server's own virtual IP."""
         return str(self.service_networks[0].network_address + 1)
+
+    @property
+    def families(self) -> tuple[str, ...]:
+        """The IP families of Services, the default one first."""
+        return tuple(f"IPv{network.version}" for network in self.service_networks)

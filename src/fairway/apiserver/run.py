@@ -14,8 +14,9 @@ import structlog
 
 from fairway.api.errors import internal_error, too_large
 from fairway.api.kinds import ALL
-from fairway.api.resources import SERVICES
+from fairway.api.resources import ENDPOINTS, INGRESSES, SERVICES
 from fairway.api.schema.openapi import OpenApi
+from fairway.apiserver.allocators.endpoints import EndpointsGuard
 from fairway.apiserver.allocators.services import ServiceAllocator
 from fairway.apiserver.api import Api
 from fairway.apiserver.authenticate import Authenticator, read_token_file
@@ -24,6 +25,7 @@ from fairway.apiserver.certificates import ADMIN, Authority, Pair, kubeconfig, w
 from fairway.apiserver.commit import Committer, Companion
 from fairway.apiserver.compaction import keep_compacting
 from fairway.apiserver.config import Config
+from fairway.apiserver.default_class import DefaultIngressClass
 from fairway.apiserver.discovery import Discovery
 from fairway.apiserver.nodes import NodeConnector
 from fairway.apiserver.openapi import served
@@ -45,9 +47,9 @@ async def run(config: Config, ready: Callable[[], None] = lambda: None) -> None:
     store = Store(open_backend(config), ALL)
     companions: dict[object, Companion] = {}
     committer = Committer(store, companions)  # type: ignore[arg-type]
-    companions[SERVICES] = ServiceAllocator(
-        store, list(config.service_networks), config.node_ports, committer.clock
-    )
+    companions[SERVICES] = ServiceAllocator(store, config.families, config.node_ports, committer.clock)
+    companions[ENDPOINTS] = EndpointsGuard(store)
+    companions[INGRESSES] = DefaultIngressClass(store)
     await store.open()
     await bootstrap(committer, config)
     server = build_server(config, Api(store, committer, NodeConnector(client_context(authority))), authority)

@@ -83,10 +83,10 @@ def validate_cidr(field: str, value: str, *, must_be_canonical: bool = False, on
         errors.append("must not have leading 0s in IP or prefix length")
     elif parsed.is_mapped:
         errors.append("must not have an IPv4-mapped IPv6 address")
+    elif not parsed.is_network:
+        errors.append("must not have bits set beyond the prefix length")
     elif must_be_canonical and value != parsed.canonical:
         errors.append(f"must be in canonical form ({quoted(parsed.canonical)})")
-    if not parsed.is_network:
-        errors.append("must not have bits set beyond the prefix length")
     if only and parsed.family != only:
         errors.append(f"must be an {only} CIDR")
     return invalid_for_each(field, value, errors)
