@@ -20,7 +20,7 @@ from fairway.api.resources import (
 )
 from fairway.apiserver.commit import Committer
 from fairway.apiserver.config import Config
-from fairway.apiserver.verbs.update import prepare_main, prepare_status
+from fairway.apiserver.parts import MAIN, STATUS, Part
 
 KINDS = {kind.resource: kind for kind in ALL}
 FIRST_NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
@@ -51,13 +51,7 @@ async def _service_range(committer: Committer, config: Config) -> None:
             old["status"] = {"conditions": [ready]}
         return old
 
-    await committer.update(
-        KINDS[SERVICE_CIDRS],
-        "kubernetes",
-        mark_ready,
-        prepare=prepare_status,
-        validate=lambda new, old: [],
-    )
+    await committer.update(KINDS[SERVICE_CIDRS], "kubernetes", mark_ready, part=_unjudged(STATUS))
 
 
 async def _own_service(committer: Committer, config: Config) -> None:
@@ -101,4 +95,8 @@ async def _ensure(committer: Committer, resource: Resource, wanted: Obj) -> None
                 old[name] = {**old.get(name, {}), **value} if isinstance(value, dict) else value
         return old
 
-    await committer.update(kind, key, mend, prepare=prepare_main, validate=lambda new, old: [], allocate=True)
+    await committer.update(kind, key, mend, part=_unjudged(MAIN))
+
+
+def _unjudged(part: Part) -> Part:
+    return dataclasses.replace(part, validate=lambda kind, new, old: [])

@@ -1,7 +1,8 @@
 """Server-side apply, and who owns which field of an object (managedFields). Pure.
 
-`tracking` follows ordinary writes, `applying` is apply itself; below them `structure` says how each kind divides into
-fields, `fieldset` and `elements` how sets of fields are written, `owners` how they are kept in an object.
+`tracking` follows ordinary writes, `applying` is apply itself; below them `structure` says how each kind
+divides into fields, `fieldset` and `elements` how sets of fields are written, `owners` how they are kept in
+an object.
 """
 
 from fairway.api.apply.applying import Application, apply

@@ -1,7 +1,7 @@
 """Server-side apply: an object as one manager wants it, merged into the object as it is.
 
-The manager gets what it applies, takes what others own only by agreeing with them or by force, and gives up what it
-applied before and no longer does; that goes from the object unless someone else owns it, too.
+The manager gets what it applies, takes what others own only by agreeing with them or by force, and gives up
+what it applied before and no longer does; that goes from the object unless someone else owns it, too.
 """
 
 from __future__ import annotations
@@ -87,7 +87,8 @@ def _type_text(wanted: Obj) -> str:
 
 
 def _owners(application: Application, live: Obj) -> Owners:
-    """Those of the live object; if nobody was tracked so far, all that is there belongs to the time before."""
+    """Those of the live object; if nobody was tracked so far, all that is there belongs to the time
+    before."""
     try:
         owners = read_owners(live["metadata"].get("managedFields"))
     except BadOwners as error:
@@ -159,7 +160,8 @@ def _pruned(resource: Resource, new: Obj, owners: Owners, last: FieldSet) -> Obj
 def _applied_over_old_kubectl(
     application: Application, live: Obj, owners: Owners, conflicts: Conflicts
 ) -> Obj:
-    """kubectl's own earlier way of applying left an annotation; what it says and still holds is not contested."""
+    """kubectl's own earlier way of applying left an annotation; what it says and still holds is not
+    contested."""
     agreed = agreed_fields(application.resource, live)
     if agreed is None:
         raise conflicts

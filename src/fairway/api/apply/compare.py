@@ -1,7 +1,7 @@
 """Which fields two states of an object differ in: the basis of saying who owns what.
 
-A field that is new, or has another value, is changed; one that is gone is removed. What is absent in both, or equal
-in both, is neither.
+A field that is new, or has another value, is changed; one that is gone is removed. What is absent in both, or
+equal in both, is neither.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Sets of fields, in the form in which managedFields carry them (FieldsV1), and what can be done with them.
 
-A set is a tree of dictionaries by path element: `f:name` a field, `k:{…}` a list item by its keys, `v:…` by its
-value, `i:0` by its place. An empty dictionary below the root is a field that belongs to the set; one that also has
-children says so with `.`. Nothing here changes a set in place, so sets may share parts and be encoded as they are.
+A set is a tree of dictionaries by path element: `f:name` a field, `k:{…}` a list item by its keys, `v:…` by
+its value, `i:0` by its place. An empty dictionary below the root is a field that belongs to the set; one that
+also has children says so with `.`. Nothing here changes a set in place, so sets may share parts and be
+encoded as they are.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Putting an applied configuration into an object, and taking fields out of one. Pure; nothing is changed in place."""
+"""Putting an applied configuration into an object, and taking fields out of one. Pure; nothing is changed in
+place."""
 
 from __future__ import annotations
 
@@ -43,8 +44,8 @@ def _member_node(node: Node, name: str) -> Node | None:
 
 
 def _merged_items(node: List, live: list[Any], applied: list[Any]) -> list[Any]:
-    """Applied items keep their order among themselves, and live ones theirs; where a live item that isn't applied
-    stands among those that are, it keeps its place."""
+    """Applied items keep their order among themselves, and live ones theirs; where a live item that isn't
+    applied stands among those that are, it keeps its place."""
     ours: dict[str, Any] = {}
     for item in live:
         element = node.element(item)
@@ -60,7 +61,8 @@ def _merged_items(node: List, live: list[Any], applied: list[Any]) -> list[Any]:
 def _ordered(
     node: List, live: list[Any], wanted: list[str], ours: dict[str, Any]
 ) -> Iterator[tuple[str | None, Any]]:
-    """The merged list in its order: applied items by their element, live ones that aren't applied themselves."""
+    """The merged list in its order: applied items by their element, live ones that aren't applied
+    themselves."""
     shared = [element for element in wanted if element in ours]
     there = [(node.element(item), item) for item in live]
     applied, placed = set(wanted), set()

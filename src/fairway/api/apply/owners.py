@@ -1,7 +1,7 @@
 """metadata.managedFields: who owns which fields, read, written and kept within bounds.
 
-One entry belongs to one manager doing one kind of operation; updates are told apart by API version as well. What
-owning means is in `tracking` and `applying`.
+One entry belongs to one manager doing one kind of operation; updates are told apart by API version as well.
+What owning means is in `tracking` and `applying`.
 """
 
 from __future__ import annotations

@@ -29,7 +29,10 @@ def workload_owners(entries: Entries | None, scale_entries: Entries | None, vers
     for owner, owned in parent.entries.items():
         if owned.api_version != version:
             continue
-        if not has(owned.fields, PATH) or scale.entries.pop(owner, None):
+        if not has(owned.fields, PATH):
+            result[owner] = owned
+        elif owner in scale.entries:
+            del scale.entries[owner]
             result[owner] = owned
         elif rest := difference(owned.fields, set_of(*PATH)):
             result[owner] = Owned(rest, version, owned.time)

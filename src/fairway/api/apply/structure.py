@@ -1,7 +1,8 @@
-"""How apply sees a kind: which values are owned as a whole, and which field by field, key by key, item by item.
+"""How apply sees a kind: which values are owned as a whole, and which field by field, key by key, item by
+item.
 
-Built from the shapes in `api/schema`. A struct's fields, a map's entries and the items of sets and keyed lists are
-owned one by one; scalars, and whatever is declared atomic, as a whole.
+Built from the shapes in `api/schema`. A struct's fields, a map's entries and the items of sets and keyed
+lists are owned one by one; scalars, and whatever is declared atomic, as a whole.
 """
 
 from __future__ import annotations
@@ -43,7 +44,8 @@ class Struct:
 
     @property
     def fields(self) -> dict[str, tuple[str, Node]]:
-        """By name: the path element, and what is behind it. Made at first use: shapes may contain themselves."""
+        """By name: the path element, and what is behind it. Made at first use: shapes may contain
+        themselves."""
         if self._fields is None:
             self._fields = {f.name: (f"f:{f.name}", _field_node(f)) for f in self._shape.fields.values()}
         return self._fields
@@ -98,7 +100,11 @@ def _node(
 ) -> Node:
     if code.startswith("&"):
         shape = shape_named(code[1:])
-        return Struct(shape, True) if map_type == "atomic" and shape.map_type != "atomic" else _struct(shape.name)
+        return (
+            Struct(shape, True)
+            if map_type == "atomic" and shape.map_type != "atomic"
+            else _struct(shape.name)
+        )
     if code.startswith("[]"):
         return List(_node(code[2:]), list_type not in ("set", "map"), list_keys)
     if code.startswith("{}"):

@@ -1,4 +1,5 @@
-"""Who owns what after an ordinary write: whoever changes a field takes it over, and nobody owns what is gone."""
+"""Who owns what after an ordinary write: whoever changes a field takes it over, and nobody owns what is
+gone."""
 
 from __future__ import annotations
 
@@ -63,7 +64,8 @@ def structure(resource: Resource) -> Struct:
 
 
 def created_fields(resource: Resource, obj: Mapping[str, Any], reset: FieldSet) -> FieldSet:
-    """What the creator of an object owns: all that is in it, but for the system's own and what the path ignores.
+    """What the creator of an object owns: all that is in it, but for the system's own and what the path
+    ignores.
 
     The same as comparing it with nothing and taking away the rest, but this is on every creation's way.
     """
@@ -130,7 +132,8 @@ def track_update(
 
 
 def _owners_for(given: Any, before: Any, subresource: str) -> Owners:
-    """A client may send ownership along on the main path, changed on purpose; what makes no sense is passed over."""
+    """A client may send ownership along on the main path, changed on purpose; what makes no sense is passed
+    over."""
     if not subresource and given and given != before:
         if is_reset(given):
             return Owners()
@@ -153,7 +156,8 @@ def differing(resource: Resource, new: Obj, old: Obj, reset: FieldSet) -> tuple[
 
 
 def plain(obj: Obj) -> Obj:
-    """Without what no comparison should see: kind and version, which stored objects lack, and ownership itself."""
+    """Without what no comparison should see: kind and version, which stored objects lack, and ownership
+    itself."""
     metadata = {name: value for name, value in obj["metadata"].items() if name != "managedFields"}
     rest = {name: value for name, value in obj.items() if name not in ("kind", "apiVersion", "metadata")}
     return {"metadata": metadata, **rest}

@@ -12,12 +12,14 @@ from fairway.api.kinds import (
     endpoints,
     endpointslice,
     event,
+    event_v1,
     namespace,
     networking,
     node,
     pod,
     policy,
     rbac,
+    reviews,
     service,
     workloads,
 )
@@ -32,6 +34,7 @@ ALL: tuple[Kind, ...] = (
     configuration.SECRET,
     configuration.SERVICE_ACCOUNT,
     event.EVENT,
+    event_v1.EVENT_V1,
     workloads.REPLICATION_CONTROLLER,
     workloads.DEPLOYMENT,
     workloads.REPLICA_SET,
@@ -47,4 +50,5 @@ ALL: tuple[Kind, ...] = (
     networking.IP_ADDRESS,
     policy.POD_DISRUPTION_BUDGET,
     *rbac.ALL,
+    *reviews.ALL,
 )

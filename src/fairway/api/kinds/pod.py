@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairway.api.kind import ANY_METHOD, Kind, Obj, Status, Subresource
+from fairway.api.kind import ANY_METHOD, READ_WRITE, Kind, Obj, Status, Subresource
 from fairway.api.kinds.pod_template import default_pod_spec
 from fairway.api.resources import PODS
 
@@ -54,11 +54,13 @@ def qos_class(pod: Obj) -> str:
     return "Guaranteed"
 
 
-def grace_period(pod: Obj) -> int:
+def grace_period(pod: Obj, asked: int | None) -> int:
     """Seconds to end in; a Pod that no node runs, or that has ended, goes at once."""
     phase = (pod.get("status") or {}).get("phase")
     if not pod["spec"].get("nodeName") or phase in ("Succeeded", "Failed"):
         return 0
+    if asked is not None:
+        return asked if asked >= 0 else 1
     return int(pod["spec"].get("terminationGracePeriodSeconds", 30))
 
 
@@ -75,7 +77,7 @@ POD = Kind(
     default=default,
     prepare_create=prepare_create,
     prepare_update=prepare_update,
-    status=Status(),
+    status=Status(keeps=("ownerReferences",)),
     generation=True,
     returns_deleted=True,
     graceful=grace_period,
@@ -95,6 +97,7 @@ POD = Kind(
     extra=(
         Subresource("attach", "PodAttachOptions", ("create", "get")),
         Subresource("binding", "Binding", ("create",)),
+        Subresource("ephemeralcontainers", "Pod", READ_WRITE),
         Subresource("eviction", "Eviction", ("create",), "policy", "v1"),
         Subresource("exec", "PodExecOptions", ("create", "get")),
         Subresource("log", "Pod", ("get",)),

@@ -100,7 +100,7 @@ DEPLOYMENT = Kind(
     default=default_deployment,
     prepare_create=_without_status,
     prepare_update=_old_status,
-    status=Status(),
+    status=Status(keeps=("labels",)),
     scale=Scale(_selector_text),
     generation=True,
 )
@@ -133,6 +133,7 @@ DAEMON_SET = Kind(
 )
 REPLICATION_CONTROLLER = Kind(
     REPLICATION_CONTROLLERS,
+    dependents="Orphan",
     default=default_replication_controller,
     prepare_create=_without_status,
     prepare_update=_old_status,
