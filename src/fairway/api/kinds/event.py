@@ -66,6 +66,7 @@ EVENT = Kind(
     validate=validate,
     validate_update=lambda new, old: validate(new),
     create_on_update=True,
+    dependents="",
     name_errors=path_segment_name,
     fields={
         "involvedObject.kind": lambda e: _text(e, "involvedObject", "kind"),

@@ -30,6 +30,29 @@ _KIND_STRUCT: Final = (
 _INTERNAL: Final = {"": "core", "events.k8s.io": "core"}
 """Packages of the internal types, where they aren't called as the group's first word is."""
 
+RETIRED: Final = frozenset(
+    (version, kind)
+    for version, kinds in (
+        ("extensions/v1beta1", "DaemonSet Deployment Ingress NetworkPolicy ReplicaSet Scale"),
+        ("apps/v1beta1", "ControllerRevision Deployment Scale StatefulSet"),
+        ("apps/v1beta2", "ControllerRevision DaemonSet Deployment ReplicaSet Scale StatefulSet"),
+        ("networking.k8s.io/v1beta1", "IPAddress Ingress IngressClass ServiceCIDR"),
+        ("discovery.k8s.io/v1beta1", "EndpointSlice"),
+        ("events.k8s.io/v1beta1", "Event"),
+        ("coordination.k8s.io/v1beta1", "Lease"),
+        ("policy/v1beta1", "Eviction PodDisruptionBudget"),
+        ("rbac.authorization.k8s.io/v1beta1", "ClusterRole ClusterRoleBinding Role RoleBinding"),
+        ("rbac.authorization.k8s.io/v1alpha1", "ClusterRole ClusterRoleBinding Role RoleBinding"),
+        ("authentication.k8s.io/v1beta1", "SelfSubjectReview TokenReview"),
+        (
+            "authorization.k8s.io/v1beta1",
+            "LocalSubjectAccessReview SelfSubjectAccessReview SubjectAccessReview",
+        ),
+    )
+    for kind in kinds.split()
+)
+"""Versions that Kubernetes still reads, and then refuses as not the one that the path is about."""
+
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder().decode
 
@@ -87,6 +110,9 @@ def read_object(
         shape = shape_of(version, actual)
         stored, warnings = _stored(document, shape, body, media_type, field_validation, complaints)
     except UnknownKind:
+        if (version, actual) in RETIRED:
+            expected = f"the expected API version ({api_version})"
+            raise bad_request(f"the API version in the data ({version}) does not match {expected}") from None
         _refuse(
             version,
             actual,
@@ -96,10 +122,29 @@ def read_object(
     except (Undecodable, StrictDecodingError) as wrong:
         _refuse(version, actual, kind, str(wrong))
     if shape is not shape_of(api_version, kind):
-        found = f"converting (v1.{actual}) to ({_internal(api_version)}.{kind}): unknown conversion"
+        found = f"converting (v1.{actual}) to ({internal_package(api_version)}.{kind}): unknown conversion"
         _refuse(version, actual, kind, found)
     stored["apiVersion"], stored["kind"] = api_version, kind
     return stored, warnings
+
+
+def other_kind_fault(obj: dict[str, Any], api_version: str, kind: str) -> str:
+    """Why an object that should be of a kind, but says it is another, can't be taken; nothing if it is right.
+
+    Raises Undecodable where it isn't even sound as what it says.
+    """
+    version, actual = obj.get("apiVersion"), obj.get("kind")
+    if (version, actual) == (api_version, kind):
+        return ""
+    for name, value in (("Kind", actual), ("apiVersion", version)):
+        if not isinstance(value, str) or not value:
+            return f"Object '{name}' is missing in '{_encode(obj).decode()}'"
+    try:
+        conform(obj, shape_of(str(version), str(actual)))
+    except UnknownKind:
+        return f'no kind "{actual}" is registered for version "{version}" in scheme "{_SCHEME}"'
+    group, _, short = str(version).rpartition("/")
+    return f"unable to decode {group}/{short}, Kind={actual} into *{internal_package(api_version)}.{kind}"
 
 
 def _document(body: bytes, media_type: str, api_version: str, kind: str) -> tuple[dict[str, Any], list[str]]:
@@ -184,7 +229,8 @@ def _plain(value: Any) -> Any:
     return [_plain(item) for item in value] if isinstance(value, list) else value
 
 
-def _internal(api_version: str) -> str:
+def internal_package(api_version: str) -> str:
+    """Where Go keeps the internal types of a group; some messages name it."""
     group = api_version.rpartition("/")[0]
     return _INTERNAL.get(group) or group.partition(".")[0]
 

@@ -49,7 +49,7 @@ def _struct(name: str) -> Decoder:
     def decode(value: Any, unknown: list[str]) -> Any:
         if type(value) is not dict:
             if value is not None:
-                raise Mismatch(value, go)
+                raise Mismatch(value, go, is_struct=True)
             value = {}
         stored: dict[str, Any] = {}
         key = ""

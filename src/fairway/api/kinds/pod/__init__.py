@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairway.api.kind import ANY_METHOD, Kind, Obj, Status, Subresource
+from fairway.api.kind import ANY_METHOD, READ_WRITE, Kind, Obj, Status, Subresource
 from fairway.api.kinds.pod.preparation import (
     default,
     grace_period,
@@ -40,7 +40,9 @@ POD = Kind(
     warnings=warnings,
     # Programs update Pods, and often; people who would read warnings don't.
     update_warnings=lambda new, old: [],
-    status=Status(validate_update=validate_status_update, prepare_update=prepare_status),
+    status=Status(
+        validate_update=validate_status_update, prepare_update=prepare_status, keeps=("ownerReferences",)
+    ),
     generation=True,
     returns_deleted=True,
     graceful=grace_period,
@@ -60,6 +62,7 @@ POD = Kind(
     extra=(
         Subresource("attach", "PodAttachOptions", ("create", "get")),
         Subresource("binding", "Binding", ("create",)),
+        Subresource("ephemeralcontainers", "Pod", READ_WRITE),
         Subresource("eviction", "Eviction", ("create",), "policy", "v1"),
         Subresource("exec", "PodExecOptions", ("create", "get")),
         Subresource("log", "Pod", ("get",)),

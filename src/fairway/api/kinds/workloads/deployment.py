@@ -78,14 +78,6 @@ def _annotations(deployment: Obj) -> Obj:
     return deployment["metadata"].get("annotations") or {}
 
 
-def prepare_status(new: Obj, old: Obj) -> None:
-    """Its status is written without a look at labels, which stay as they are."""
-    if "labels" in old["metadata"]:
-        new["metadata"]["labels"] = old["metadata"]["labels"]
-    else:
-        new["metadata"].pop("labels", None)
-
-
 def validate(deployment: Obj) -> ErrorList:
     spec = deployment["spec"]
     errors = validate_non_negative("spec.replicas", spec["replicas"])
@@ -157,7 +149,7 @@ DEPLOYMENT = Kind(
     validate_update=validate_update,
     warnings=warnings,
     update_warnings=changed_template_warnings,
-    status=Status(validate_update=validate_status_update, prepare_update=prepare_status),
+    status=Status(validate_update=validate_status_update, keeps=("labels",)),
     scale=Scale(selector_text),
     generation=True,
 )

@@ -86,5 +86,6 @@ REPLICATION_CONTROLLER = Kind(
     status=Status(validate_update=validate_status_update),
     scale=Scale(_selector_text),
     generation=True,
+    dependents="Orphan",
     fields={"status.replicas": _status_replicas},
 )
