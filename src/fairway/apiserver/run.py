@@ -33,6 +33,7 @@ from fairway.apiserver.server import ApiServer
 from fairway.apiserver.store import Store
 from fairway.httpserver import HttpServer
 from fairway.storage.backend import Backend
+from fairway.storage.etcd import EtcdBackend
 from fairway.storage.memory import MemoryBackend
 from fairway.storage.sqlite import SqliteBackend, sqlite_path
 
@@ -71,6 +72,8 @@ async def run(config: Config, ready: Callable[[], None] = lambda: None) -> None:
 def open_backend(config: Config) -> Backend:
     if config.store.startswith("memory:"):
         return MemoryBackend()
+    if config.store.startswith("etcd:"):
+        return EtcdBackend.from_url(config.store)
     return SqliteBackend(sqlite_path(config.store, config.data))
 
 
