@@ -31,6 +31,8 @@ Obj = dict[str, Any]
 
 RETRY_SECONDS = 0.2
 CALL_SECONDS = 10.0
+MARKER = "/opened"
+"""A key that every API server writes on start, so that watches have something to see."""
 OUT_OF_RANGE = 11  # gRPC's code for a revision that was compacted
 
 
@@ -58,9 +60,9 @@ class EtcdBackend:
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=CALL_SECONDS)
         connector = aiohttp.TCPConnector(limit=0)
         self._session = aiohttp.ClientSession(timeout=timeout, connector=connector)
-        answer = await self._call("kv/range", {"key": _key("/"), "count_only": True})
-        self._seen(answer)
         self._compacted = await self._oldest_revision()
+        # A revision is only known to be passed when something at it is seen, so there must be something.
+        self._revision = await self.transact([], [Put(MARKER, b"")])
 
     async def close(self) -> None:
         if self._session:
