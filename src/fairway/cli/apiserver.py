@@ -27,7 +27,9 @@ def parse_port_range(text: str) -> tuple[int, int]:
 @click.option(
     "--bind", "--bind-address", default="127.0.0.1", show_default=True, help="address, or several with commas"
 )
-@click.option("--store", default="", help="sqlite:///path (default: under DATA), etcd://host:2379[,…] or memory://")
+@click.option(
+    "--store", default="", help="sqlite:///path (default: under DATA), etcd://host:2379[,…] or memory://"
+)
 @click.option("--service-cluster-ip-range", default="10.96.0.0/16", show_default=True)
 @click.option("--service-node-port-range", default="30000-32767", show_default=True)
 @click.option("--advertise-address", default="", help="where other machines reach this server")
