@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import time
@@ -28,7 +29,9 @@ def command(data: Path) -> None:
     begin = time.perf_counter()
     claim = Claim(data)
     if not claim.take():
-        os.kill(record.pid, signal.SIGTERM)
+        # A supervisor that was killed is gone, but its components hold the claim until they have ended, too.
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(record.pid, signal.SIGTERM)
         _wait_for(claim)
     if read_record(data) is not None:
         # The supervisor died before it could clean up.
