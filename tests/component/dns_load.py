@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import uvloop
-from dns_support import StaticCluster, free_port, serving
+from tests.component.dns_support import StaticCluster, free_port, serving
 
 COREFILE = """\
 .:{port} {{

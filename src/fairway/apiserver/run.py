@@ -33,7 +33,6 @@ from fairway.apiserver.server import ApiServer
 from fairway.apiserver.store import Store
 from fairway.httpserver import HttpServer
 from fairway.storage.backend import Backend
-from fairway.storage.etcd import EtcdBackend
 from fairway.storage.memory import MemoryBackend
 from fairway.storage.sqlite import SqliteBackend, sqlite_path
 
@@ -73,6 +72,9 @@ def open_backend(config: Config) -> Backend:
     if config.store.startswith("memory:"):
         return MemoryBackend()
     if config.store.startswith("etcd:"):
+        # Imported only where it is used: its HTTP client takes 0.1 s.
+        from fairway.storage.etcd import EtcdBackend
+
         return EtcdBackend.from_url(config.store)
     return SqliteBackend(sqlite_path(config.store, config.data))
 

@@ -164,7 +164,7 @@ class _Parser:
     def blocks(self, text: str, file: str) -> tuple[Block, ...]:
         words = self._without_snippets(list(split(text, file, self.environ)))
         # Files may bring snippets of their own, so those imported outside blocks come in first.
-        words = self._without_snippets(self._expand(words, 0, outside=True))
+        words = self._expand(words, 0, outside=True)
         words = self._expand(words, 0)
         out, at = [], 0
         while at < len(words):
@@ -204,14 +204,14 @@ class _Parser:
                 args = _rest_of_line(words, at)
                 if len(args) != 1:
                     raise word.error("Wrong argument count or unexpected line ending after 'import'")
-                out += self._import(args[0], nested)
+                out += self._import(args[0], nested, outside)
                 at += 2
             else:
                 out.append(word)
                 at += 1
         return out
 
-    def _import(self, word: Word, nested: int) -> list[Word]:
+    def _import(self, word: Word, nested: int, outside: bool) -> list[Word]:
         if nested >= _MAX_IMPORTS:
             raise word.error(f"'{word.text}' is imported within itself")
         self.imports += 1
@@ -224,7 +224,9 @@ class _Parser:
             found = [w for name, text in files for w in split(text, name, self.environ)]
         # Numbered, so that the end of one import never seems to share a line with what follows.
         numbered = [replace(w, copy=self.imports) for w in found]
-        return self._expand(numbered, nested + 1)
+        if outside:
+            numbered = self._without_snippets(numbered)
+        return self._expand(numbered, nested + 1, outside)
 
 
 def _keys(words: list[Word], at: int) -> tuple[list[Word], int]:

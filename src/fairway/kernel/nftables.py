@@ -81,7 +81,7 @@ class LibNftables:
     def run(self, transaction: str) -> None:
         self._call(transaction.encode(), 0)
         if len(transaction) > _LARGE:
-            # libnftables used fifty times the size of the text, and the C library would keep all of it.
+            # libnftables used forty times the size of the text, and the C library would keep all of it.
             self._library.malloc_trim(0)
 
     def query(self, command: str, terse: bool = False) -> list[dict[str, Any]]:

@@ -44,6 +44,7 @@ async def remove_all_pods(data: Path) -> None:
     await asyncio.gather(*(remove(folder) for folder in folders))
     await asyncio.to_thread(end_reaper, data / "runtime")
     left = await asyncio.to_thread(cgroups.remove, node_cgroup(data))
+    await asyncio.to_thread(cgroups.remove_if_empty, CGROUP_ROOT)
     if left:
         log.warning("control groups stay", folders=[str(folder) for folder in left])
 

@@ -20,8 +20,6 @@ PROXY_NAME_LABEL = "service.kubernetes.io/service-proxy-name"
 HEADLESS_LABEL = "service.kubernetes.io/headless"
 SERVICE_NAME_LABEL = "kubernetes.io/service-name"
 ZONE_LABEL = "topology.kubernetes.io/zone"
-# What both informers ask the server for: Services of another proxy and headless ones are not ours to carry.
-LABEL_SELECTOR = f"!{PROXY_NAME_LABEL},!{HEADLESS_LABEL}"
 
 
 class Family(enum.StrEnum):

@@ -61,12 +61,19 @@ class Zone:
         namespace = key.partition("/")[0]
         if service is None or not self._selected(service.metadata):
             if self._services.pop(key, None):
-                self._population[namespace] -= 1
+                self._populate(namespace, -1)
         else:
             if key not in self._services:
-                self._population[namespace] += 1
+                self._populate(namespace, 1)
             self._services[key] = service
         self._dirty[key] = None
+
+    def _populate(self, namespace: str, by: int) -> None:
+        """A namespace exists as soon as something is in it, even if it was not heard of itself yet."""
+        self._population[namespace] += by
+        if not self._population[namespace]:
+            del self._population[namespace]
+        self.on_change()
 
     def slice_changed(self, key: str, piece: EndpointSlice | None) -> None:
         before = self._owners.pop(key, None)
@@ -127,7 +134,7 @@ class Zone:
             self._published[key] = new
         self._replace_nodes(old, new)
         self._addresses.replace(key, old, new)
-        self.serial = max(int(self.now()), self.serial)
+        self.serial = max(int(self.now()), self.serial + 1)
         self.on_publish(old, new)
 
     def _concealed(self, found: Names) -> Names:
@@ -200,7 +207,7 @@ class Zone:
             return False
         if self.settings.namespace_labels:
             return self.settings.namespace_labels.matches(self._namespaces.get(namespace, {}))
-        return namespace in self._namespaces or self._population[namespace] > 0
+        return namespace in self._namespaces or namespace in self._population
 
     def _find_pod(self, label: str, namespace: str) -> Node | None:
         if self.settings.pods == "disabled" or not self._exposed(namespace):

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import fcntl
-import os
-import struct
 import tempfile
-import termios
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from fairway.httpserver import Tunnel
 from fairway.nodeagent.runtime.runc import Runc, kill_recorded
@@ -26,6 +23,7 @@ from fairway.nodeagent.server.channels import (
     Resize,
     exit_status,
 )
+from fairway.nodeagent.server.terminal import Terminal
 
 _CHUNK = 32 * 1024
 
@@ -56,39 +54,52 @@ async def serve(tunnel: Tunnel, runc: Runc, request: ExecRequest) -> None:
     await session.end()
 
 
+class _Readable(Protocol):
+    async def read(self, size: int, /) -> bytes: ...
+
+
 class _Command:
     """A started command: where its output comes from and its input goes to."""
 
-    def __init__(
-        self,
-        process: asyncio.subprocess.Process,
-        outputs: Sequence[tuple[int, asyncio.StreamReader]],
-        stdin: asyncio.StreamWriter | None = None,
-        terminal: int | None = None,
-    ) -> None:
+    def __init__(self, process: asyncio.subprocess.Process, outputs: Sequence[tuple[int, _Readable]]) -> None:
         self.process = process
         self.outputs = outputs
-        self._stdin = stdin
+
+    async def feed(self, data: bytes) -> None:
+        """What a command that reads no more is sent is lost."""
+        stdin = self.process.stdin
+        try:
+            if stdin and not stdin.is_closing():
+                stdin.write(data)
+                await stdin.drain()
+        except OSError:
+            return
+
+    async def end_input(self) -> None:
+        if self.process.stdin:
+            self.process.stdin.close()
+
+    def resize(self, width: int, height: int) -> None:
+        """Only terminals have a size."""
+
+
+class _TerminalCommand(_Command):
+    def __init__(self, process: asyncio.subprocess.Process, terminal: Terminal, stdin: bool) -> None:
+        super().__init__(process, [(STDOUT, terminal)])
         self._terminal = terminal
+        self._stdin = stdin
 
     async def feed(self, data: bytes) -> None:
         if self._stdin:
-            try:
-                self._stdin.write(data)
-                await self._stdin.drain()
-            except (ConnectionError, OSError):
-                self._stdin = None
+            await self._terminal.write(data)
 
-    def end_input(self) -> None:
+    async def end_input(self) -> None:
         """On a terminal the end of input is a character (Ctrl-D)."""
-        if self._stdin and self._terminal is None:
-            self._stdin.close()
-        elif self._stdin:
-            self._stdin.write(b"\x04")
+        await self.feed(b"\x04")
 
     def resize(self, width: int, height: int) -> None:
-        if self._terminal is not None and width > 0 and height > 0:
-            fcntl.ioctl(self._terminal, termios.TIOCSWINSZ, struct.pack("HHHH", height, width, 0, 0))
+        if width > 0 and height > 0:
+            self._terminal.resize(width, height)
 
 
 class _Session:
@@ -116,13 +127,9 @@ class _Session:
         await asyncio.gather(*(self._copy(channel, reader) for channel, reader in command.outputs))
         return await command.process.wait()
 
-    async def _copy(self, channel: int, reader: asyncio.StreamReader) -> None:
-        try:
-            while data := await reader.read(_CHUNK):
-                await self.send(channel, data)
-        except OSError:
-            # A terminal whose last user is gone answers EIO instead of an end of file.
-            return
+    async def _copy(self, channel: int, reader: _Readable) -> None:
+        while data := await reader.read(_CHUNK):
+            await self.send(channel, data)
 
     async def _listen(self, command: _Command) -> None:
         """Until the client leaves."""
@@ -132,7 +139,7 @@ class _Session:
                     case Input(data):
                         await command.feed(data)
                     case InputEnd():
-                        command.end_input()
+                        await command.end_input()
                     case Resize(width, height):
                         command.resize(width, height)
                     case Left():
@@ -154,7 +161,7 @@ async def _with_pipes(argv: list[str], request: ExecRequest) -> AsyncIterator[_C
     )
     outputs = [(STDOUT, process.stdout), (STDERR, process.stderr)]
     try:
-        yield _Command(process, [(n, reader) for n, reader in outputs if reader], process.stdin)
+        yield _Command(process, [(channel, reader) for channel, reader in outputs if reader])
     finally:
         await _reap(process)
 
@@ -162,28 +169,19 @@ async def _with_pipes(argv: list[str], request: ExecRequest) -> AsyncIterator[_C
 @asynccontextmanager
 async def _with_terminal(argv: list[str], request: ExecRequest) -> AsyncIterator[_Command]:
     """runc gets a terminal of its own as its controlling one (by `setsid`), to be told of new sizes."""
-    ours, theirs = os.openpty()
+    terminal = Terminal()
     try:
+        theirs = terminal.theirs
         process = await asyncio.create_subprocess_exec(
             *("setsid", "--ctty", "--wait", *argv), stdin=theirs, stdout=theirs, stderr=theirs
         )
+        terminal.close_theirs()
+        try:
+            yield _TerminalCommand(process, terminal, request.stdin)
+        finally:
+            await _reap(process)
     finally:
-        os.close(theirs)
-    loop, reader = asyncio.get_running_loop(), asyncio.StreamReader(_CHUNK)
-    reading, _ = await loop.connect_read_pipe(
-        lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(os.dup(ours), "rb", 0)
-    )
-    writing, protocol = await loop.connect_write_pipe(
-        asyncio.streams.FlowControlMixin, os.fdopen(os.dup(ours), "wb", 0)
-    )
-    stdin = asyncio.StreamWriter(writing, protocol, None, loop) if request.stdin else None
-    try:
-        yield _Command(process, [(STDOUT, reader)], stdin, ours)
-    finally:
-        reading.close()
-        writing.close()
-        os.close(ours)
-        await _reap(process)
+        terminal.close()
 
 
 async def _reap(process: asyncio.subprocess.Process) -> None:
