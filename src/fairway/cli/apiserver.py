@@ -9,7 +9,7 @@ import click
 
 from fairway.apiserver.config import Config
 from fairway.apiserver.run import run
-from fairway.cli.running import run_component
+from fairway.running import run_component
 
 
 def parse_port_range(text: str) -> tuple[int, int]:

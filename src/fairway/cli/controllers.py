@@ -6,10 +6,10 @@ from pathlib import Path
 
 import click
 
-from fairway.cli.running import run_component
 from fairway.controllers.catalog import CONTROLLERS
 from fairway.controllers.config import Config, UnknownController, chosen
 from fairway.controllers.run import run
+from fairway.running import run_component
 
 
 @click.command(help=f"Run the controllers. There are: {', '.join(CONTROLLERS)}.")

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import click
 
-from fairway.cli.running import run_component
 from fairway.client import KubeConfigError
 from fairway.dns.config import Config
 from fairway.dns.corefile import CorefileError
 from fairway.dns.plugins.loop import LoopError
 from fairway.dns.run import run
+from fairway.running import run_component
 
 _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 

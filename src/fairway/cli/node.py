@@ -8,12 +8,12 @@ from pathlib import Path
 
 import click
 
-from fairway.cli.running import run_component
 from fairway.nodeagent.config import Config
 from fairway.nodeagent.network.node_network import NodeNetwork
 from fairway.nodeagent.network.pod_network import PodNetworks
 from fairway.nodeagent.removal import remove_all_pods
 from fairway.nodeagent.run import run
+from fairway.running import run_component
 
 
 @click.command(help="Run the Pods that are bound to this node. Needs root.")

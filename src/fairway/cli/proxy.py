@@ -9,11 +9,11 @@ from typing import Any
 
 import click
 
-from fairway.cli.running import run_component
 from fairway.client import KubeConfigError
 from fairway.kernel.nftables import NftablesError
 from fairway.proxy.config import PRIMARY, SCHEDULERS, Config
 from fairway.proxy.run import ModeNotBuilt, check_mode, remove_rules, run
+from fairway.running import run_component
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import signal
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -27,6 +25,7 @@ from fairway.nodeagent.config import Config as NodeConfig
 from fairway.nodeagent.run import run as run_node
 from fairway.proxy.config import Config as ProxyConfig
 from fairway.proxy.run import run as run_proxy
+from fairway.running import until_signalled
 
 ZONE = "cluster.local"
 AGENT_PORT = 10250
@@ -158,7 +157,7 @@ class Components:
             logs.configure(name)
             if namespace:
                 namespaces.enter(namespace)
-            uvloop.run(_until_terminated(component(ready)))
+            uvloop.run(until_signalled(component(ready)))
 
         return Child(name, body, self._data / "logs" / f"{name}.log")
 
@@ -174,15 +173,6 @@ class Latch:
         self._left -= 1
         if self._left == 0:
             self._done()
-
-
-async def _until_terminated(work: Awaitable[None]) -> None:
-    task = asyncio.ensure_future(work)
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, task.cancel)
-    with contextlib.suppress(asyncio.CancelledError):
-        await task
 
 
 async def _forever(work: Awaitable[None]) -> None:

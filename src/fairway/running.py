@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import signal
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Coroutine
 from typing import Any
 
 import uvloop
@@ -16,10 +16,10 @@ from fairway import logs
 def run_component(name: str, work: Coroutine[Any, Any, None]) -> None:
     """Run until it ends, or until SIGTERM or Ctrl-C ends it in an orderly way."""
     logs.configure(name)
-    uvloop.run(_until_signalled(work))
+    uvloop.run(until_signalled(work))
 
 
-async def _until_signalled(work: Coroutine[Any, Any, None]) -> None:
+async def until_signalled(work: Awaitable[None]) -> None:
     task = asyncio.ensure_future(work)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
