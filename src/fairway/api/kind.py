@@ -39,6 +39,7 @@ class Status:
 
     validate_update: Callable[[Obj, Obj], ErrorList] = _no_update_errors
     prepare_update: Callable[[Obj, Obj], None] = _nothing_on_update
+    warnings: Callable[[Obj], list[str]] = lambda new: []
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +74,11 @@ class Kind:
     validate: Callable[[Obj], ErrorList] = _no_errors
     validate_update: Callable[[Obj, Obj], ErrorList] = _no_update_errors
     warnings: Callable[[Obj], list[str]] = lambda new: []
+    """What a client is told about an object that was accepted."""
+    update_warnings: Callable[[Obj, Obj], list[str]] | None = None
+    """The same for a change, where it is not just `warnings` of the new object."""
+    deprecation: str = ""
+    """What every client of the resource is told, whatever it asks."""
     status: Status | None = None
     scale: Scale | None = None
     fields: Mapping[str, Callable[[Obj], str]] = field(default_factory=dict)

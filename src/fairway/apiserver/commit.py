@@ -41,7 +41,7 @@ class Rider:
 
 
 class Companion(Protocol):
-    """Fills in what a kind needs allocated, and says what to write along with it."""
+    """Fills in what a kind needs from elsewhere, and says what to write along with it."""
 
     def ride(self, new: Obj | None, old: Obj | None) -> Rider: ...
 
@@ -54,6 +54,7 @@ class Written:
     entry: Entry | None = None
     created: bool = False
     removed: bool = False
+    warnings: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,24 +82,22 @@ class Committer:
         self._demand_namespace(kind, obj, namespace)
         kind.default(obj)
         fill_on_create(obj, namespace, self.clock())
-        kind.prepare_create(obj)
-        if kind.generation:
-            obj["metadata"]["generation"] = 1
-        obj["metadata"].pop("managedFields", None)
-        refuse_invalid(kind, obj, [*validate_new_metadata(kind, obj), *kind.validate(obj)])
         return await self._insert(kind, obj, namespace, dry_run)
 
     async def _insert(self, kind: Kind, obj: Obj, namespace: str, dry_run: bool) -> Written:
+        """Allocation comes before validation, as in Kubernetes: what can't be had is refused first."""
         bucket = self.store.bucket(kind.resource)
-        name = obj["metadata"]["name"]
-        key = bucket.key(namespace, name)
-        original = stored_text(obj)
+        original = stored_text(obj) if kind.resource in self._companions else b""
         for _ in range(ATTEMPTS):
+            rider = self._ride(kind, obj, None)
+            self._prepare_new(kind, obj)
+            name = obj["metadata"]["name"]
+            key = bucket.key(namespace, name)
             if key in bucket.entries:
                 raise already_exists(kind.resource, name)
-            rider = self._ride(kind, obj, None)
+            warnings = kind.warnings(obj)
             if dry_run:
-                return Written(obj, created=True)
+                return Written(obj, created=True, warnings=warnings)
             compares = [Compare(bucket.storage_key(key), 0), *rider.compares]
             operations = [Put(bucket.storage_key(key), stored_text(obj)), *rider.operations]
             try:
@@ -107,9 +106,17 @@ class Committer:
                 if failure.key == bucket.storage_key(key):
                     raise already_exists(kind.resource, name) from failure
                 obj = decode_stored(original)
+                await self.store.advance()
                 continue
-            return Written(obj, bucket.entries.get(key), created=True)
-        raise unavailable(f'too many others were writing at the same time as {kind.resource.plural} "{name}"')
+            return Written(obj, bucket.entries.get(key), created=True, warnings=warnings)
+        raise unavailable(f"too many others were writing at the same time to {kind.resource.plural}")
+
+    def _prepare_new(self, kind: Kind, obj: Obj) -> None:
+        kind.prepare_create(obj)
+        if kind.generation:
+            obj["metadata"]["generation"] = 1
+        obj["metadata"].pop("managedFields", None)
+        refuse_invalid(kind, obj, [*validate_new_metadata(kind, obj), *kind.validate(obj)])
 
     def _demand_namespace(self, kind: Kind, obj: Obj, namespace: str) -> None:
         if not kind.resource.namespaced:
@@ -130,9 +137,14 @@ class Committer:
         *,
         prepare: Callable[[Kind, Obj, Obj], None],
         validate: Callable[[Obj, Obj], ErrorList],
+        warn: Callable[[Obj, Obj], list[str]] = lambda new, old: [],
+        allocate: bool = False,
         dry_run: bool = False,
     ) -> Written:
-        """`change` makes the wanted object of the stored one; it is called again if another write wins."""
+        """`change` makes the wanted object of the stored one; it is called again if another write wins.
+
+        `allocate` is for changes of the object itself, which may cost it what it holds, or need more.
+        """
         bucket = self.store.bucket(kind.resource)
         name = key.rpartition("/")[2]
         for _ in range(ATTEMPTS):
@@ -144,30 +156,36 @@ class Committer:
             demand(kind.resource, old, wanted_preconditions(new))
             new["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
             keep_on_update(new, old)
+            rider = Rider()
+            if allocate and kind.resource in self._companions:
+                kind.default(new)
+                rider = self._ride(kind, new, old)
             prepare(kind, new, old)
             new["metadata"].pop("managedFields", None)
             if kind.generation:
                 count_generation(new, old)
             errors = validate_metadata_update(new["metadata"], old["metadata"])
             refuse_invalid(kind, new, [*errors, *validate(new, old)])
+            warnings = warn(new, old)
             if same(new, old):
-                return Written(old, entry)
+                return Written(old, entry, warnings=warnings)
             try:
-                return await self._replace(bucket, entry, new, old, dry_run)
+                return await self._replace(bucket, entry, new, rider, warnings, dry_run)
             except CompareFailed:
                 await self.store.advance()
         raise conflict(kind.resource, name)
 
-    async def _replace(self, bucket: Bucket, entry: Entry, new: Obj, old: Obj, dry_run: bool) -> Written:
+    async def _replace(
+        self, bucket: Bucket, entry: Entry, new: Obj, rider: Rider, warnings: list[str], dry_run: bool
+    ) -> Written:
         key = bucket.storage_key(entry.key)
         if is_finished(bucket.kind, new):
             return await self._remove(bucket, entry, new, dry_run)
-        rider = self._ride(bucket.kind, new, old)
         if dry_run:
-            return Written(new)
+            return Written(new, warnings=warnings)
         compares = [Compare(key, entry.revision), *rider.compares]
         await self.store.transact(compares, [Put(key, stored_text(new)), *rider.operations])
-        return Written(new, bucket.entries.get(entry.key))
+        return Written(new, bucket.entries.get(entry.key), warnings=warnings)
 
     # -- delete ----------------------------------------------------------------------------------------
 

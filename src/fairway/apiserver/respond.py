@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -20,7 +21,7 @@ def form_of(call: Call) -> Form:
     return wanted_form(call.request.headers.get("accept", ""))
 
 
-def warning_headers(warnings: list[str]) -> Headers:
+def warning_headers(warnings: Iterable[str]) -> Headers:
     return tuple(("Warning", f"299 - {_quoted(text)}") for text in dict.fromkeys(warnings))
 
 
@@ -74,9 +75,9 @@ def list_answer(call: Call, entries: list[Entry], metadata: Obj) -> Response:
     )
 
 
-def status_answer(error: StatusError) -> Response:
+def status_answer(error: StatusError, warnings: Iterable[str] = ()) -> Response:
     headers: Headers = (("Retry-After", "1"),) if error.code in (429, 503) else ()
-    return Response(error.code, encode(error.body()), headers=headers)
+    return Response(error.code, encode(error.body()), headers=(*headers, *warning_headers(warnings)))
 
 
 def include_object(call: Call) -> IncludeObject:

@@ -14,9 +14,13 @@ import structlog
 
 from fairway.api.errors import internal_error, too_large
 from fairway.api.kinds import ALL
-from fairway.api.resources import SERVICES
+from fairway.api.resources import ENDPOINTS, INGRESSES, SERVICES
 from fairway.api.schema.openapi import OpenApi
+from fairway.apiserver.allocators.endpoints import EndpointsGuard
+from fairway.apiserver.allocators.range_keeper import RangeKeeper
+from fairway.apiserver.allocators.repairer import Repairer
 from fairway.apiserver.allocators.services import ServiceAllocator
+from fairway.apiserver.allocators.upkeep import keep_allocations
 from fairway.apiserver.api import Api
 from fairway.apiserver.authenticate import Authenticator, read_token_file
 from fairway.apiserver.bootstrap import bootstrap
@@ -24,6 +28,7 @@ from fairway.apiserver.certificates import ADMIN, Authority, Pair, kubeconfig, w
 from fairway.apiserver.commit import Committer, Companion
 from fairway.apiserver.compaction import keep_compacting
 from fairway.apiserver.config import Config
+from fairway.apiserver.default_class import DefaultIngressClass
 from fairway.apiserver.discovery import Discovery
 from fairway.apiserver.nodes import NodeConnector
 from fairway.apiserver.openapi import served
@@ -46,12 +51,21 @@ async def run(config: Config, ready: Callable[[], None] = lambda: None) -> None:
     companions: dict[object, Companion] = {}
     committer = Committer(store, companions)  # type: ignore[arg-type]
     companions[SERVICES] = ServiceAllocator(
-        store, list(config.service_networks), config.node_ports, committer.clock
+        store, config.service_networks, config.node_ports, committer.clock
     )
+    companions[ENDPOINTS] = EndpointsGuard(store)
+    companions[INGRESSES] = DefaultIngressClass(store)
     await store.open()
     await bootstrap(committer, config)
     server = build_server(config, Api(store, committer, NodeConnector(client_context(authority))), authority)
-    compacting = asyncio.create_task(keep_compacting(store))
+    upkeep = [
+        asyncio.create_task(keep_compacting(store)),
+        asyncio.create_task(
+            keep_allocations(
+                Repairer(committer, config.node_ports), RangeKeeper(committer, config.service_networks)
+            )
+        ),
+    ]
     try:
         for address in config.bind:
             await server.listen(address, config.port)
@@ -60,9 +74,9 @@ async def run(config: Config, ready: Callable[[], None] = lambda: None) -> None:
         ready()
         await asyncio.Event().wait()
     finally:
-        compacting.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await compacting
+        for task in upkeep:
+            task.cancel()
+        await asyncio.gather(*upkeep, return_exceptions=True)
         store.end_watches()
         await server.stop()
         await store.close()

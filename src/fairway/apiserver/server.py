@@ -11,7 +11,7 @@ from fairway.api.errors import StatusError, internal_error, method_not_allowed, 
 from fairway.api.schema.openapi import OpenApi
 from fairway.apiserver.api import Api
 from fairway.apiserver.authenticate import Authenticator, is_public
-from fairway.apiserver.call import User
+from fairway.apiserver.call import Call, User
 from fairway.apiserver.discovery import Discovery, version
 from fairway.apiserver.encoding import encode
 from fairway.apiserver.openapi import openapi_answer
@@ -75,6 +75,14 @@ class ApiServer:
     async def _resource(self, request: Request, user: User) -> Answer:
         call = self._routes.call(request)
         call.user = user
+        if call.kind.deprecation:
+            call.warnings.append(call.kind.deprecation)
+        try:
+            return await self._answer_call(call)
+        except StatusError as error:
+            return status_answer(error, call.warnings)
+
+    async def _answer_call(self, call: Call) -> Answer:
         subresource = subresource_of(call) if call.subresource else None
         if subresource:
             return await subresource(self._api, call)

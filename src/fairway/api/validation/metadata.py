@@ -163,6 +163,14 @@ def validate_qualified_finalizers(field: str, value: Sequence[str]) -> ErrorList
     ]
 
 
+def validate_kept_finalizers(metadata: Object, field: str = "metadata.finalizers") -> ErrorList:
+    """The finalizers of a changed object, for kinds that look at them again on every update."""
+    finalizers = metadata.get("finalizers")
+    if not finalizers:
+        return []
+    return validate_finalizers(field, finalizers) + validate_qualified_finalizers(field, finalizers)
+
+
 def validate_no_new_finalizers(field: str, new: Object, old: Object) -> ErrorList:
     """An object that is being deleted can't be held back any further."""
     added = sorted(set(new.get("finalizers") or []) - set(old.get("finalizers") or []))

@@ -51,6 +51,12 @@ ENVIRONMENT_RULE: Final = (
     "a valid environment variable name must consist only of printable ASCII characters other than '='"
 )
 
+# Nearly every name is fine; these say so at once. Whatever they don't match is looked at in detail.
+_is_label: Final = re.compile(DNS_LABEL).fullmatch
+_is_subdomain: Final = re.compile(DNS_SUBDOMAIN).fullmatch
+_is_label_name: Final = re.compile(LABEL_NAME).fullmatch
+_is_port_name: Final = re.compile("[a-z]+(-[a-z]+)*").fullmatch
+
 NameErrors = Callable[[str, bool], list[str]]
 """What is wrong with an object's name; with True, with one that a suffix will be appended to."""
 
@@ -70,6 +76,8 @@ def pattern_errors(value: str, pattern: str, error: str) -> list[str]:
 
 
 def dns_label_errors(value: str) -> list[str]:
+    if len(value) <= LABEL_LENGTH and _is_label(value):
+        return []
     error = regex_error(LABEL_RULE, DNS_LABEL, "my-name", "123-abc")
     if re.fullmatch(DNS_SUBDOMAIN, value):
         error = "must not contain dots"
@@ -77,6 +85,8 @@ def dns_label_errors(value: str) -> list[str]:
 
 
 def dns_subdomain_errors(value: str, unit: str = "characters") -> list[str]:
+    if len(value) <= SUBDOMAIN_LENGTH and _is_subdomain(value):
+        return []
     error = regex_error(SUBDOMAIN_RULE, DNS_SUBDOMAIN, "example.com")
     return length_errors(value, SUBDOMAIN_LENGTH, unit) + pattern_errors(value, DNS_SUBDOMAIN, error)
 
@@ -93,6 +103,8 @@ def wildcard_subdomain_errors(value: str) -> list[str]:
 
 def qualified_name_errors(value: str) -> list[str]:
     """Keys of labels and annotations, finalizers, conditions: `name` or `prefix.example/name`."""
+    if len(value) <= LABEL_LENGTH and _is_label_name(value):
+        return []
     rule = regex_error(LABEL_NAME_RULE, LABEL_NAME, "MyName", "my.name", "123-abc")
     prefix, slash, name = value.rpartition("/")
     if "/" in prefix:
@@ -105,12 +117,16 @@ def qualified_name_errors(value: str) -> list[str]:
 
 
 def label_value_errors(value: str) -> list[str]:
+    if not value or (len(value) <= LABEL_LENGTH and _is_label_name(value)):
+        return []
     error = regex_error(LABEL_VALUE_RULE, LABEL_VALUE, "MyValue", "my_value", "12345")
     return length_errors(value, LABEL_LENGTH, "bytes") + pattern_errors(value, LABEL_VALUE, error)
 
 
 def port_name_errors(value: str) -> list[str]:
     """Names of ports in containers and Ingress backends, and named target ports (RFC 6335)."""
+    if len(value) <= PORT_NAME_LENGTH and _is_port_name(value):
+        return []
     checks = {
         "must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)": re.fullmatch(
             "[-a-z0-9]+", value

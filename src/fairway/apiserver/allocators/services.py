@@ -1,32 +1,46 @@
 """What a Service holds: its cluster IPs and node ports, taken and freed along with its own writes.
 
 An address is an IPAddress object, a port a key under /allocations/. Both must be free when the Service's
-transaction commits, so no two Services can hold the same, and a crash leaves neither half behind.
+transaction commits, so no two Services can hold the same, and a crash leaves neither half behind. The
+ranges they come from must still stand then, too.
 """
 
 from __future__ import annotations
 
-import ipaddress
-import json
 import random
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 
 from fairway.api.errors import StatusError, internal_error
 from fairway.api.kind import Obj
-from fairway.api.kinds.service import PUBLISHED, needs_health_check_port
+from fairway.api.kinds.service.addresses import family_of
+from fairway.api.kinds.service.keep import keep_allocated, link_addresses, relink_addresses
+from fairway.api.kinds.service.traits import HEADLESS, cluster_ips
 from fairway.api.metadata import timestamp
-from fairway.api.resources import IP_ADDRESSES
-from fairway.api.validation.fields import FieldError, invalid, invalid_value
-from fairway.apiserver.allocators.families import family_of, fill_families
-from fairway.apiserver.allocators.ranges import Band, Network, address_band, pick_free, port_band
+from fairway.api.resources import ENDPOINTS, IP_ADDRESSES, SERVICE_CIDRS
+from fairway.api.validation.fields import ErrorList, FieldError, invalid, invalid_value
+from fairway.apiserver.allocators.addresses import (
+    DEFAULT_RANGE,
+    OUTSIDE,
+    TAKEN,
+    AddressPool,
+    AddressRange,
+    canonical,
+    ranges_of,
+)
+from fairway.apiserver.allocators.families import Families, fill_families, prefers_the_same
+from fairway.apiserver.allocators.node_ports import PortChange, PortRefused, PortsExhausted
+from fairway.apiserver.allocators.ranges import Network, address_band, port_band
 from fairway.apiserver.commit import Rider
 from fairway.apiserver.encoding import stored_text
 from fairway.apiserver.store import ALLOCATIONS, Store
 from fairway.storage.backend import Compare, Delete, Put
 
 NODE_PORTS = f"{ALLOCATIONS}nodeports/"
+MANAGED_BY = "ipaddress.kubernetes.io/managed-by"
+FAMILY = "ipaddress.kubernetes.io/ip-family"
+ALLOCATOR = "ipallocator.k8s.io"
 
 
 class ServiceAllocator:
@@ -35,187 +49,176 @@ class ServiceAllocator:
     def __init__(
         self,
         store: Store,
-        networks: list[Network],
+        networks: Sequence[Network],
         node_ports: tuple[int, int],
         clock: Callable[[], datetime],
         rng: random.Random | None = None,
     ) -> None:
         self._store = store
-        self._networks = networks
+        self._families: Families = tuple(f"IPv{network.version}" for network in networks)
+        self._own = [AddressRange(DEFAULT_RANGE, 0, network, address_band(network)) for network in networks]
         self._ports = port_band(*node_ports)
         self._clock = clock
         self._rng = rng or random.Random()
+        self._pool = AddressPool((), self.is_taken, self._rng)
+        self._pool_of: tuple[int, ...] | None = None
 
     def ride(self, new: Obj | None, old: Obj | None) -> Rider:
+        """Fill in what the Service needs, and say what to write along with it."""
         rider = Rider()
-        held = held_addresses(old)
-        held_ports = {port for port, _ in node_ports_of(old)}
-        if new is not None:
-            self._take_addresses(new, old, rider)
-            self._take_ports(new, held_ports, rider)
-        self._free(rider, held - held_addresses(new), held_ports - {port for port, _ in node_ports_of(new)})
+        if new is None:
+            assert old is not None
+            self._give_back(old, rider)
+            return rider
+        spec, before = new["spec"], old["spec"] if old is not None else None
+        if before is None:
+            link_addresses(spec)
+        else:
+            keep_allocated(spec, before)
+            relink_addresses(spec, before)
+        refuse(new, fill_families(spec, before, self._families))
+        self._addresses(new, before, rider)
+        self._node_ports(new, before, rider)
         return rider
 
     # -- addresses -------------------------------------------------------------------------------------
 
-    def _take_addresses(self, new: Obj, old: Obj | None, rider: Rider) -> None:
+    def is_taken(self, address: str) -> bool:
+        return address in self._store.bucket(IP_ADDRESSES).entries
+
+    def pool(self) -> AddressPool:
+        """The ranges as they are now, built anew when a ServiceCIDR has changed.
+
+        The cluster's own range is there even while someone has deleted its object.
+        """
+        entries = self._store.bucket(SERVICE_CIDRS).entries
+        revisions = tuple([entry.revision for entry in entries.values()])
+        if revisions != self._pool_of:
+            ranges = [each for entry in entries.values() for each in ranges_of(entry.obj(), entry.revision)]
+            if DEFAULT_RANGE not in entries:
+                ranges += self._own
+            self._pool, self._pool_of = AddressPool(ranges, self.is_taken, self._rng), revisions
+        return self._pool
+
+    def _addresses(self, new: Obj, before: Obj | None, rider: Rider) -> None:
         spec = new["spec"]
-        if spec["type"] == "ExternalName":
+        if before is not None and prefers_the_same(spec, before):
             return
-        if spec.get("clusterIP") and not spec.get("clusterIPs"):
-            spec["clusterIPs"] = [spec["clusterIP"]]
-        elif spec.get("clusterIPs") and not spec.get("clusterIP"):
-            spec["clusterIP"] = spec["clusterIPs"][0]
-        fill_families(spec, [f"IPv{network.version}" for network in self._networks])
-        if spec.get("clusterIP") == "None":
-            spec["clusterIPs"] = ["None"]
-            return
-        chosen = list(spec.get("clusterIPs") or ())
-        held = held_addresses(old)
-        for position, family in enumerate(spec["ipFamilies"]):
-            if position >= len(chosen):
-                chosen.append(self._pick_address(new, family))
-            elif chosen[position] not in held:
-                self._check_address(new, chosen[position])
-            if chosen[position] not in held:
-                self._take_address(new, chosen[position], rider)
-        spec["clusterIPs"], spec["clusterIP"] = chosen, chosen[0]
+        held = {canonical(address) for address in cluster_ips(before)}
+        for index in self._wanted(spec, before):
+            self._take(new, index, rider, is_new=before is None)
+        keeps = {canonical(address) for address in cluster_ips(spec)}
+        rider.operations += [Delete(self._address_key(address)) for address in sorted(held - keeps)]
+
+    def _wanted(self, spec: Obj, before: Obj | None) -> range:
+        """Positions in clusterIPs that have to be taken: all of a Service that had none, or the second."""
+        if spec["type"] == "ExternalName" or spec.get("clusterIP") == HEADLESS:
+            return range(0)
+        if before is None or before["type"] == "ExternalName":
+            return range(len(spec["ipFamilies"]))
+        upgraded = len(before.get("ipFamilies") or ()) == 1 and len(spec["ipFamilies"]) == 2
+        return range(1, 2) if upgraded and before.get("clusterIP") != HEADLESS else range(0)
+
+    def _take(self, service: Obj, index: int, rider: Rider, *, is_new: bool) -> None:
+        spec = service["spec"]
+        addresses = list(spec.get("clusterIPs") or ())
+        if index < len(addresses):
+            address = canonical(addresses[index])
+            found = self._asked_for(service, addresses[index], address)
+        else:
+            address, found = self._any(spec["ipFamilies"][index])
+            addresses.append(address)
+        spec["clusterIPs"], spec["clusterIP"] = addresses, addresses[0]
+        cidrs = self._store.bucket(SERVICE_CIDRS)
+        key = self._address_key(address)
+        rider.compares += (Compare(key, 0), Compare(cidrs.storage_key(found.owner), found.revision))
+        now = service["metadata"]["creationTimestamp"] if is_new else timestamp(self._clock())
+        rider.operations.append(Put(key, stored_text(address_object(address, service["metadata"], now))))
+
+    def _asked_for(self, service: Obj, written: str, address: str) -> AddressRange:
+        found = self.pool().range_for(address)
+        if found is not None and not self.is_taken(address):
+            return found
+        detail = f"failed to allocate IP {written}: {OUTSIDE if found is None else TAKEN}"
+        error = invalid_value("spec.clusterIPs", service["spec"]["clusterIPs"], detail)
+        raise refusal(service, error)
+
+    def _any(self, family: str) -> tuple[str, AddressRange]:
+        picked = self.pool().pick(family)
+        if picked is None:
+            raise internal_error("failed to allocate a serviceIP: range is full")
+        return picked
 
     def _address_key(self, address: str) -> str:
         return self._store.bucket(IP_ADDRESSES).storage_key(address)
 
-    def _is_taken(self, address: str) -> bool:
-        return address in self._store.bucket(IP_ADDRESSES).entries
-
-    def _network(self, family: str) -> Network | None:
-        return next((n for n in self._networks if f"IPv{n.version}" == family), None)
-
-    def _pick_address(self, service: Obj, family: str) -> str:
-        network = self._network(family)
-        if network is None:
-            raise refusal(
-                service,
-                invalid_value("spec.ipFamilies[0]", family, "not configured on this cluster"),
-            )
-        make = ipaddress.IPv4Address if network.version == 4 else ipaddress.IPv6Address
-        number = pick_free(
-            address_band(network), lambda candidate: self._is_taken(str(make(candidate))), self._rng
-        )
-        if number is None:
-            raise internal_error(
-                f"failed to allocate a serviceIP: range is full: {network} has no free address left"
-            )
-        return str(make(number))
-
-    def _check_address(self, service: Obj, address: str) -> None:
-        network = self._network(family_of(address))
-        ips = service["spec"]["clusterIPs"]
-        if network is None or int(ipaddress.ip_address(address)) not in address_band(network):
-            detail = f"failed to allocate IP {address}: the provided network does not match the current range"
-            raise refusal(service, invalid_value("spec.clusterIPs", ips, detail))
-        if self._is_taken(address):
-            detail = f"failed to allocate IP {address}: provided IP is already allocated"
-            raise refusal(service, invalid_value("spec.clusterIPs", ips, detail))
-
-    def _take_address(self, service: Obj, address: str, rider: Rider) -> None:
-        metadata = service["metadata"]
-        obj = {
-            "metadata": {
-                "name": address,
-                "uid": str(uuid.uuid4()),
-                "creationTimestamp": timestamp(self._clock()),
-                "labels": {
-                    "ipaddress.kubernetes.io/ip-family": family_of(address),
-                    "ipaddress.kubernetes.io/managed-by": "ipallocator.k8s.io",
-                },
-            },
-            "spec": {
-                "parentRef": {
-                    "resource": "services",
-                    "namespace": metadata["namespace"],
-                    "name": metadata["name"],
-                }
-            },
-        }
-        rider.compares.append(Compare(self._address_key(address), 0))
-        rider.operations.append(Put(self._address_key(address), stored_text(obj)))
-
     # -- ports -----------------------------------------------------------------------------------------
 
-    def _take_ports(self, new: Obj, held: set[int], rider: Rider) -> None:
-        spec = new["spec"]
-        taken_now: dict[int, str] = {}
-        for position, port in enumerate(spec.get("ports") or () if wants_node_ports(spec) else ()):
-            number = port.get("nodePort") or 0
-            field = f"spec.ports[{position}].nodePort"
-            if not number:
-                number = self._pick_port({*taken_now, *held})
-                port["nodePort"] = number
-            elif number not in held and number not in taken_now:
-                self._check_port(new, field, number)
-            taken_now[number] = field
-        if needs_health_check_port(spec):
-            number = spec.get("healthCheckNodePort") or 0
-            if not number:
-                number = spec["healthCheckNodePort"] = self._pick_port({*taken_now, *held})
-            elif number not in held:
-                self._check_port(new, "spec.healthCheckNodePort", number)
-            taken_now[number] = "spec.healthCheckNodePort"
-        owner = f"{new['metadata']['namespace']}/{new['metadata']['name']}".encode()
-        for number in taken_now.keys() - held:
+    def port_change(self) -> PortChange:
+        allocations = self._store.allocations
+        return PortChange(self._ports, lambda number: port_key(number) in allocations, self._rng)
+
+    def _node_ports(self, new: Obj, before: Obj | None, rider: Rider) -> None:
+        change = self.port_change()
+        try:
+            if before is None:
+                change.create(new["spec"])
+            else:
+                change.update(new["spec"], before)
+        except PortRefused as refused:
+            raise refusal(new, refused.error) from refused
+        except PortsExhausted as exhausted:
+            raise internal_error(f"failed to allocate a {exhausted.what}: range is full") from exhausted
+        for number in sorted(change.taken):
             rider.compares.append(Compare(port_key(number), 0))
-            rider.operations.append(Put(port_key(number), json.dumps(owner.decode()).encode()))
-
-    def _pick_port(self, used: set[int]) -> int:
-        band: Band = self._ports
-        number = pick_free(band, lambda n: n in used or port_key(n) in self._store.allocations, self._rng)
-        if number is None:
-            raise internal_error("failed to allocate a nodePort: range is full")
-        return number
-
-    def _check_port(self, service: Obj, field: str, number: int) -> None:
-        if number not in self._ports:
-            detail = (
-                "provided port is not in the valid range. The range of valid ports is"
-                f" {self._ports.first}-{self._ports.last}"
-            )
-            raise refusal(service, invalid_value(field, number, detail))
-        if port_key(number) in self._store.allocations:
-            raise refusal(service, invalid_value(field, number, "provided port is already allocated"))
+            rider.operations.append(Put(port_key(number), owner_text(new["metadata"])))
+        rider.operations += [Delete(port_key(number)) for number in sorted(change.freed)]
 
     # -- freeing ---------------------------------------------------------------------------------------
 
-    def _free(self, rider: Rider, addresses: set[str], ports: set[int]) -> None:
-        rider.operations += [Delete(self._address_key(address)) for address in sorted(addresses)]
-        rider.operations += [Delete(port_key(port)) for port in sorted(ports)]
+    def _give_back(self, old: Obj, rider: Rider) -> None:
+        """All that a deleted Service held; its Endpoints go with it, lest the next of its name has them."""
+        change = self.port_change()
+        change.delete(old["spec"])
+        addresses = sorted(canonical(address) for address in cluster_ips(old["spec"]))
+        rider.operations += [Delete(self._address_key(address)) for address in addresses]
+        rider.operations += [Delete(port_key(number)) for number in sorted(change.freed)]
+        endpoints = self._store.bucket(ENDPOINTS)
+        key = endpoints.key(old["metadata"]["namespace"], old["metadata"]["name"])
+        if key in endpoints.entries:
+            rider.operations.append(Delete(endpoints.storage_key(key)))
+
+
+def address_object(address: str, owner: Obj, now: str) -> Obj:
+    """The IPAddress that says which Service has an address."""
+    return {
+        "metadata": {
+            "name": address,
+            "uid": str(uuid.uuid4()),
+            "creationTimestamp": now,
+            "labels": {FAMILY: family_of(address), MANAGED_BY: ALLOCATOR},
+        },
+        "spec": {
+            "parentRef": {
+                "resource": "services",
+                "namespace": owner["namespace"],
+                "name": owner.get("name", ""),
+            }
+        },
+    }
 
 
 def port_key(number: int) -> str:
     return f"{NODE_PORTS}{number}"
 
 
-def wants_node_ports(spec: Obj) -> bool:
-    if spec["type"] == "LoadBalancer":
-        return spec.get("allocateLoadBalancerNodePorts") is not False or any(
-            port.get("nodePort") for port in spec.get("ports") or ()
-        )
-    return bool(spec["type"] == "NodePort")
+def owner_text(owner: Obj) -> bytes:
+    return f'"{owner["namespace"]}/{owner.get("name", "")}"'.encode()
 
 
-def held_addresses(service: Obj | None) -> set[str]:
-    if service is None or service["spec"].get("type") == "ExternalName":
-        return set()
-    return {address for address in service["spec"].get("clusterIPs") or () if address not in ("", "None")}
-
-
-def node_ports_of(service: Obj | None) -> list[tuple[int, str]]:
-    if service is None or service["spec"].get("type") not in PUBLISHED:
-        return []
-    spec = service["spec"]
-    ports = [(port["nodePort"], port["protocol"]) for port in spec.get("ports") or () if port.get("nodePort")]
-    if spec.get("healthCheckNodePort"):
-        ports.append((spec["healthCheckNodePort"], "TCP"))
-    return ports
+def refuse(service: Obj, errors: ErrorList) -> None:
+    if errors:
+        raise invalid("Service", "", service["metadata"].get("name", ""), errors)
 
 
 def refusal(service: Obj, error: FieldError) -> StatusError:

@@ -12,6 +12,7 @@ from fairway.httpserver import Response
 
 
 def written_answer(call: Call, written: Written, status: int = 200) -> Response:
+    call.warnings += written.warnings
     if written.entry is not None:
         return entry_answer(call, written.entry, status)
     return object_answer(call, written.obj, status)
@@ -23,6 +24,5 @@ async def create(api: Api, call: Call) -> Response:
     obj = decode_object(call)
     if obj["metadata"].get("resourceVersion"):
         raise bad_request("resourceVersion should not be set on objects to be created")
-    call.warnings += call.kind.warnings(obj)
     written = await api.committer.create(call.kind, obj, call.namespace, dry_run=call.dry_run)
     return written_answer(call, written, 201)

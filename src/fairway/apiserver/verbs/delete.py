@@ -14,7 +14,7 @@ from fairway.apiserver.commit import ATTEMPTS, Written, is_finished
 from fairway.apiserver.decode import decode_options
 from fairway.apiserver.encoding import encode, stored_text
 from fairway.apiserver.entry import Entry
-from fairway.apiserver.respond import form_of, list_answer, object_answer
+from fairway.apiserver.respond import form_of, list_answer, object_answer, warning_headers
 from fairway.apiserver.verbs.list import selected
 from fairway.httpserver import Response
 from fairway.storage.backend import Compare, CompareFailed, Put
@@ -63,7 +63,7 @@ def _success(call: Call, obj: Obj) -> Response:
     details = details_of(call.kind.resource, call.name)
     details["uid"] = obj["metadata"]["uid"]
     status = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
-    return Response(200, encode(status))
+    return Response(200, encode(status), headers=warning_headers(call.warnings))
 
 
 async def delete_collection(api: Api, call: Call) -> Response:

@@ -13,7 +13,14 @@ from fairway.apiserver.api import Api
 from fairway.apiserver.call import Call
 from fairway.apiserver.decode import conform_patched, media_type
 from fairway.apiserver.verbs.create import written_answer
-from fairway.apiserver.verbs.update import prepare_main, prepare_status, validate_main, validate_status
+from fairway.apiserver.verbs.update import (
+    prepare_main,
+    prepare_status,
+    status_warnings,
+    update_warnings,
+    validate_main,
+    validate_status,
+)
 from fairway.httpserver import Response
 
 JSON = "application/json-patch+json"
@@ -35,6 +42,8 @@ async def patch(api: Api, call: Call) -> Response:
         patcher(call),
         prepare=prepare_status if status else prepare_main,
         validate=lambda new, old: (validate_status if status else validate_main)(kind, new, old),
+        warn=lambda new, old: (status_warnings if status else update_warnings)(kind, new, old),
+        allocate=not status,
         dry_run=call.dry_run,
     )
     return written_answer(call, written)

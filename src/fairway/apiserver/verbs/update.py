@@ -53,12 +53,19 @@ def validate_status(kind: Kind, new: Obj, old: Obj) -> ErrorList:
     return kind.status.validate_update(new, old) if kind.status else []
 
 
+def update_warnings(kind: Kind, new: Obj, old: Obj) -> list[str]:
+    return kind.update_warnings(new, old) if kind.update_warnings else kind.warnings(new)
+
+
+def status_warnings(kind: Kind, new: Obj, old: Obj) -> list[str]:
+    return kind.status.warnings(new) if kind.status else []
+
+
 async def update(api: Api, call: Call) -> Response:
     if call.subresource and not (call.subresource == "status" and call.kind.status):
         raise path_not_found()
     kind = call.kind
     first = decode_object(call)
-    call.warnings += kind.warnings(first)
     if not kind.unconditional_update and not first["metadata"].get("resourceVersion"):
         missing = required("metadata.resourceVersion", "must be specified for an update")
         if call.key in api.store.bucket(kind.resource).entries:
@@ -85,6 +92,8 @@ async def _replace(api: Api, call: Call) -> Response:
         lambda old: decode_object(call),
         prepare=prepare_status if status else prepare_main,
         validate=lambda new, old: (validate_status if status else validate_main)(kind, new, old),
+        warn=lambda new, old: (status_warnings if status else update_warnings)(kind, new, old),
+        allocate=not status,
         dry_run=call.dry_run,
     )
     return written_answer(call, written)
