@@ -7,7 +7,7 @@ import contextlib
 import os
 import socket
 import time
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -100,20 +100,29 @@ def free_port() -> int:
 
 @contextlib.asynccontextmanager
 async def serving(
-    text: str, cluster: StaticCluster, port: int = 53, environ: dict[str, str] | None = None
+    text: str | list[str],
+    cluster: StaticCluster,
+    port: int = 53,
+    environ: dict[str, str] | None = None,
+    bind: tuple[str, ...] = ("127.0.0.1",),
+    on_failure: Callable[[Exception], None] | None = None,
 ) -> AsyncIterator[Server]:
-    """A server for this Corefile while the block runs."""
+    """A server for this Corefile while the block runs; the last of several texts is read."""
     failures: list[Exception] = []
     around = Surroundings(
         cluster=lambda kubeconfig: cluster,
         read_file=lambda path: Path(path).read_text(),
         clock=time.monotonic,
         reload=lambda: server.reload(),
-        fail=failures.append,
+        fail=on_failure or failures.append,
         not_ready=lambda: server.not_ready(),
     )
-    blocks = corefile.parse(text, "Corefile", environ or dict(os.environ))
-    server = Server(lambda: blocks, around, ("127.0.0.1",), port)
+    texts = [text] if isinstance(text, str) else text
+
+    def read() -> tuple[corefile.Block, ...]:
+        return corefile.parse(texts[-1], "Corefile", environ or dict(os.environ))
+
+    server = Server(read, around, bind, port)
     await server.start()
     try:
         yield server

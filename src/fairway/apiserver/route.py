@@ -66,6 +66,8 @@ class Routes:
 
 def verb_of(call: Call) -> str:
     method = call.request.method
+    if call.subresource == "proxy":
+        return SUBRESOURCE_VERBS.get(method, "get")
     if call.subresource:
         verbs = SUBRESOURCE_VERBS
     elif call.name:

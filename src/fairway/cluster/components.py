@@ -45,14 +45,17 @@ COREFILE = """\
         fallthrough in-addr.arpa ip6.arpa
     }}
     prometheus {address}:9153
-    forward . /etc/resolv.conf {{
-        prefer_udp
-    }}
-    cache 30
+{forward}    cache 30
     loop
     reload
     loadbalance
 }}
+"""
+
+FORWARD = """\
+    forward . /etc/resolv.conf {
+        prefer_udp
+    }
 """
 
 
@@ -84,7 +87,8 @@ class Components:
         path = self._kubeconfig("dns", "system:kube-dns")
         corefile = self._data / "Corefile"
         address = str(self._layout.host_address)
-        corefile.write_text(COREFILE.format(address=address, zone=ZONE, kubeconfig=path))
+        forward = FORWARD if has_nameserver(Path("/etc/resolv.conf")) else ""
+        corefile.write_text(COREFILE.format(address=address, zone=ZONE, kubeconfig=path, forward=forward))
         config = DnsConfig(kubeconfig=path, conf=corefile, name="fairway", publish_progress=True)
 
         async def serve(ready: Ready) -> None:
@@ -173,6 +177,13 @@ class Latch:
         self._left -= 1
         if self._left == 0:
             self._done()
+
+
+def has_nameserver(resolv_conf: Path) -> bool:
+    try:
+        return any(line.split()[:1] == ["nameserver"] for line in resolv_conf.read_text().splitlines())
+    except OSError:
+        return False
 
 
 async def _forever(work: Awaitable[None]) -> None:

@@ -99,11 +99,13 @@ class _Component:
         return corefile.parse(usual_corefile(config.zone, config.port, known), "Corefile", os.environ)
 
     def _cluster(self, kubeconfig: str) -> WatchedCluster:
+        if kubeconfig == str(self._config.kubeconfig):
+            kubeconfig = ""
         if kubeconfig not in self._clusters:
             cluster = self._clusters[kubeconfig] = WatchedCluster(self._kubeconfig(kubeconfig))
             cluster.on_filled = self._filled.set
             self._following.append(self._tasks.create_task(cluster.run()))
-            if not kubeconfig:
+            if len(self._clusters) == 1:
                 self._publishing.append(self._tasks.create_task(self._publish(cluster)))
         return self._clusters[kubeconfig]
 

@@ -17,9 +17,9 @@ from functools import partial
 import structlog
 
 from fairway.dns.chain import Chain, build
-from fairway.dns.corefile import Block, CorefileError
+from fairway.dns.corefile import Block
 from fairway.dns.listeners import TcpListener, UdpListener
-from fairway.dns.plugin import Surroundings
+from fairway.dns.plugin import Plugin, Surroundings
 from fairway.dns.plugins.bind import Bind
 from fairway.dns.plugins.kubernetes import Kubernetes
 from fairway.dns.responder import Responder
@@ -66,7 +66,8 @@ class Server:
                 return False
             old = self._site
             await self._serve(self._prepare(blocks))
-        except (CorefileError, OSError) as error:
+        except Exception as error:
+            # Whatever is wrong with the new one, there is a good one in force.
             log.error("corefile not reloaded", error=str(error))
             return False
         await _stop(old)
@@ -111,19 +112,24 @@ class Server:
         return bind.addresses if isinstance(bind, Bind) else self._bind
 
     async def _serve(self, site: Site) -> None:
-        opened = []
+        """Opens what is missing and starts the plugins; if anything of that fails, all is undone."""
+        opened: list[Place] = []
+        started: list[Plugin] = []
         try:
             for place in site.responders:
                 if place not in self._sockets:
                     self._sockets[place] = await self._open(place)
                     opened.append(place)
-        except OSError:
+            for chain in site.chains:
+                for plugin in chain.plugins:
+                    started.append(plugin)
+                    await plugin.start()
+        except Exception:
             for place in opened:
                 self._close(place)
+            for plugin in started:
+                await plugin.stop()
             raise
-        for chain in site.chains:
-            for plugin in chain.plugins:
-                await plugin.start()
         self._site = site
         for place in [place for place in self._sockets if place not in site.responders]:
             self._close(place)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 
-from fairway.api.resources import NAMESPACES, PODS
+from fairway.api.resources import NAMESPACES, NODES, PODS, SERVICES
 from fairway.apiserver.api import Api
 from fairway.apiserver.call import Call
 from fairway.apiserver.subresources.binding import bind
 from fairway.apiserver.subresources.eviction import evict
 from fairway.apiserver.subresources.finalize import finalize
 from fairway.apiserver.subresources.node_connection import logs, streams
+from fairway.apiserver.subresources.proxy import proxy
 from fairway.apiserver.subresources.scale import scale
 from fairway.httpserver.messages import Answer
 
@@ -23,6 +24,9 @@ SUBRESOURCES: Mapping[tuple[str, str], Subresource] = {
     (PODS.qualified, "exec"): streams,
     (PODS.qualified, "portforward"): streams,
     (PODS.qualified, "log"): logs,
+    (PODS.qualified, "proxy"): proxy,
+    (SERVICES.qualified, "proxy"): proxy,
+    (NODES.qualified, "proxy"): proxy,
     (NAMESPACES.qualified, "finalize"): finalize,
 }
 

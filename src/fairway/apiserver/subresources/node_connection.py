@@ -20,8 +20,6 @@ AGENT_PATHS = {"exec": "exec", "attach": "attach", "portforward": "portForward",
 async def streams(api: Api, call: Call) -> Answer:
     if call.verb not in ("get", "create"):
         raise method_not_allowed()
-    if not call.request.wants_upgrade:
-        raise bad_request("Upgrade request required")
     return await _forward(api, call)
 
 
@@ -34,6 +32,8 @@ async def logs(api: Api, call: Call) -> Answer:
 async def _forward(api: Api, call: Call) -> Answer:
     pod = found(api, call).obj()
     node = node_of(api, call, pod)
+    if call.subresource != "log" and not call.request.wants_upgrade:
+        raise bad_request("Upgrade request required")
     path = [AGENT_PATHS[call.subresource], call.namespace, call.name]
     if call.subresource != "portforward":
         path.append(container_of(call, pod))

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from fairway.dns import wire
 from fairway.dns.arguments import in_zones
+from fairway.dns.cluster import Cluster
 from fairway.dns.corefile import Directive
 from fairway.dns.plugin import Handler, Plugin, Request, Setup
 from fairway.dns.plugins.kubernetes.options import parse
@@ -32,16 +33,18 @@ class Kubernetes(Plugin):
         self.zone = Zone(self.options.settings, time.time)
         shuffle = any(line.name == "loadbalance" for line in setup.block.directives)
         self.compiled = Compiled(self.zone, shuffle, self.passes_on)
-        self._cluster = setup.around.cluster(self.options.kubeconfig)
+        self._cluster: Cluster | None = None
 
     async def start(self) -> None:
+        self._cluster = self.setup.around.cluster(self.options.kubeconfig)
         self._cluster.attach(self.zone)
 
     async def stop(self) -> None:
-        self._cluster.detach(self.zone)
+        if self._cluster:
+            self._cluster.detach(self.zone)
 
     def ready(self) -> bool:
-        return self._cluster.fills(self.zone)
+        return self._cluster is not None and self._cluster.fills(self.zone)
 
     def passes_on(self, name: bytes) -> bool:
         """Whether a name that does not exist here is asked of the plugins behind."""
