@@ -17,6 +17,7 @@ from pathlib import Path
 import structlog
 
 from fairway.client import ClientError, KubeConfig
+from fairway.client.progress import Progress
 from fairway.dns import corefile
 from fairway.dns.cluster import WatchedCluster
 from fairway.dns.config import Config, usual_corefile
@@ -24,7 +25,6 @@ from fairway.dns.corefile import Block
 from fairway.dns.pages import Pages
 from fairway.dns.plugin import Surroundings
 from fairway.dns.plugins.forward.options import name_servers
-from fairway.dns.progress import Progress
 from fairway.dns.server import Server
 
 log = structlog.get_logger()
@@ -121,7 +121,7 @@ class _Component:
         if wanted is None:
             wanted = await _is_fairway(cluster)
         if wanted:
-            progress = Progress(cluster.client, self._config.name)
+            progress = Progress(cluster.client, f"dns-{self._config.name}")
             cluster.on_programmed = progress.reached
             progress.reached(cluster.programmed)
             await progress.run()

@@ -17,6 +17,7 @@ import structlog
 from fairway.api.objects import EndpointSlice, Node, Service, View
 from fairway.api.resources import ENDPOINT_SLICES, NODES, SERVICE_CIDRS, SERVICES
 from fairway.client import Client, ClientError, Informer, KubeConfig, NotFound
+from fairway.client.progress import Progress
 from fairway.kernel import sysctl
 from fairway.kernel.conntrack import KernelConntrack
 from fairway.kernel.local_addresses import local_addresses
@@ -27,7 +28,6 @@ from fairway.proxy.model import ZONE_LABEL
 from fairway.proxy.nftables.applier import Applier, Kernel
 from fairway.proxy.nftables.ruleset import Settings
 from fairway.proxy.programming import Programmer
-from fairway.proxy.progress import Progress
 from fairway.proxy.topology import Place
 
 log = structlog.get_logger()

@@ -1,7 +1,8 @@
-"""Tells the cluster how far this node is, in a Lease that others can wait for.
+"""Tells the cluster how far a component is, in a Lease that others can wait for.
 
-Lease `fairway-progress-NODE` in kube-system; its annotation holds the highest EndpointSlice revision fully in
-force here. Written only when that has changed, at most five times a second, and taken away at the end.
+Lease `fairway-progress-NAME` in kube-system, NAME a node or `dns-` and a server; its annotation holds the
+highest EndpointSlice revision fully in force there. Written only when that has changed, at most five times a
+second, and taken away at the end.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from typing import Any
 import structlog
 
 from fairway.api.resources import LEASES
-from fairway.client import Client, ClientError, NotFound
+from fairway.client.errors import ClientError, NotFound
+from fairway.client.rest import Client
 
 log = structlog.get_logger()
 
@@ -24,8 +26,8 @@ ANNOTATION = "fairway.dev/programmed"
 _PAUSE = 0.2
 
 
-def lease_name(node: str) -> str:
-    return f"fairway-progress-{node}"
+def lease_name(name: str) -> str:
+    return f"fairway-progress-{name}"
 
 
 class Progress:
@@ -34,11 +36,11 @@ class Progress:
     def __init__(
         self,
         client: Client,
-        node: str,
+        name: str,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        self._client, self._node, self._now, self._sleep = client, node, now, sleep
+        self._client, self._name, self._now, self._sleep = client, name, now, sleep
         self._revision = 0
         self._changed = asyncio.Event()
 
@@ -59,13 +61,13 @@ class Progress:
         finally:
             with contextlib.suppress(ClientError, TimeoutError):
                 async with asyncio.timeout(1):
-                    await self._client.delete(LEASES, lease_name(self._node), namespace=NAMESPACE)
+                    await self._client.delete(LEASES, lease_name(self._name), namespace=NAMESPACE)
 
     async def _publish(self) -> None:
         lease = self._lease()
         try:
             try:
-                await self._client.patch(LEASES, lease_name(self._node), lease, namespace=NAMESPACE)
+                await self._client.patch(LEASES, lease_name(self._name), lease, namespace=NAMESPACE)
             except NotFound:
                 await self._client.create(LEASES, lease, namespace=NAMESPACE)
         except ClientError as error:
@@ -78,12 +80,12 @@ class Progress:
             "apiVersion": LEASES.api_version,
             "kind": LEASES.kind,
             "metadata": {
-                "name": lease_name(self._node),
+                "name": lease_name(self._name),
                 "namespace": NAMESPACE,
                 "annotations": {ANNOTATION: str(self._revision)},
             },
             "spec": {
-                "holderIdentity": self._node,
+                "holderIdentity": self._name,
                 "renewTime": self._now().strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
             },
         }
