@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.clusters import Cluster, eventually
+from tests.e2e.clusters import FAIRWAY, Cluster, eventually
 
 MANIFEST = Path(__file__).parents[2] / "examples" / "01-hostnames" / "hostnames.yaml"
 
@@ -96,7 +96,7 @@ def test_a_pod_sees_its_services_in_its_environment_and_its_own_name(hostnames: 
 
 def test_a_command_in_a_pod_keeps_its_exit_code_and_streams_apart(hostnames: Cluster) -> None:
     done = hostnames.run(
-        str(Path(__import__("sys").executable).with_name("fairway")),
+        FAIRWAY,
         "exec",
         pods(hostnames)[0],
         "--",
@@ -147,6 +147,16 @@ def test_a_node_port_answers_on_every_node(hostnames: Cluster) -> None:
             ),
             f"{url} answers",
         )
+
+
+def test_the_api_server_leads_to_service_pod_and_node(hostnames: Cluster) -> None:
+    root = "/api/v1/namespaces/default"
+    assert hostnames.kubectl("get", "--raw", f"{root}/services/hostnames:default/proxy/") in pods(hostnames)
+    pod = pods(hostnames)[0]
+    assert hostnames.kubectl("get", "--raw", f"{root}/pods/{pod}/proxy/") == pod
+    assert hostnames.kubectl("get", "--raw", "/api/v1/nodes/node-1/proxy/healthz") == "ok"
+    refused = hostnames.run("kubectl", "get", "--raw", f"{root}/pods/{pod}:1/proxy/", check=False)
+    assert "error trying to reach service" in refused.stderr
 
 
 def test_kubectl_describes_deployment_pods_and_service(hostnames: Cluster) -> None:
