@@ -120,12 +120,17 @@ class Cache(Generic[T]):
         self._set(key, item)
 
     def assume(self, item: T) -> None:
-        """A change the server accepted without showing the object (a binding); any later event ends it."""
+        """A change the server will not show us itself (a binding); any later event of the object ends it."""
         key = item.metadata.key
         revision = _revision(item) + 1
         if not self._seen(key, revision):
             self._ahead[key] = _Ahead(revision, self._clock() + PATIENCE)
             self._set(key, item)
+
+    def doubt(self, key: str) -> None:
+        """What was assumed did not come true: believe the informer again."""
+        if self._ahead.pop(key, None) is not None:
+            self._set(key, self._source.get(key))
 
     def gone(self, key: str, uid: str) -> None:
         """A delete after which nothing is left of the object."""

@@ -16,7 +16,10 @@ from fairway.controllers.endpointslicemirroring import controller as endpointsli
 from fairway.controllers.garbagecollector import controller as garbagecollector
 from fairway.controllers.loop import Loop
 from fairway.controllers.namespace import controller as namespace
+from fairway.controllers.nodelifecycle import controller as nodelifecycle
+from fairway.controllers.podgc import controller as podgc
 from fairway.controllers.replicaset import controller as replicaset
+from fairway.controllers.replicationcontroller import controller as replicationcontroller
 from fairway.controllers.rootca import controller as rootca
 from fairway.controllers.scheduler import controller as scheduler
 from fairway.controllers.serviceaccount import controller as serviceaccount
@@ -43,9 +46,12 @@ CONTROLLERS: Mapping[str, Callable[[Surroundings], Controller]] = {
     endpointslicemirroring.NAME: lambda s: endpointslicemirroring.EndpointSliceMirroringController(s.cluster),
     deployment.NAME: lambda s: deployment.DeploymentController(s.cluster),
     replicaset.NAME: lambda s: replicaset.ReplicaSetController(s.cluster),
+    replicationcontroller.NAME: lambda s: replicationcontroller.make(s.cluster),
     statefulset.NAME: lambda s: statefulset.StatefulSetController(s.cluster),
     daemonset.NAME: lambda s: daemonset.DaemonSetController(s.cluster),
     scheduler.NAME: lambda s: scheduler.Scheduler(s.cluster),
+    nodelifecycle.NAME: lambda s: nodelifecycle.NodeLifecycleController(s.cluster),
+    podgc.NAME: lambda s: podgc.PodGarbageCollector(s.cluster),
     namespace.NAME: lambda s: namespace.NamespaceController(s.cluster),
     serviceaccount.NAME: lambda s: serviceaccount.ServiceAccountController(s.cluster),
     rootca.NAME: lambda s: rootca.RootCAController(s.cluster, s.root_ca),

@@ -26,9 +26,16 @@ class Bare(View, frozen=True):
 
 
 class Cluster:
-    def __init__(self, client: Client, recorder: EventRecorder, now: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self,
+        client: Client,
+        recorder: EventRecorder,
+        now: Callable[[], float] = time.time,
+        informer: Callable[..., Informer[Any]] = Informer,
+    ) -> None:
         self.client = client
         self.now = now
+        self._informer = informer
         self._recorder = recorder
         self._informers: list[Informer[Any]] = []
         self._caches: dict[tuple[Resource, str], Cache[Any]] = {}
@@ -36,11 +43,20 @@ class Cluster:
 
     # ---- reading ----
 
-    def cache(self, resource: Resource, type_: type[T], *, field_selector: str | None = None) -> Cache[T]:
-        """The cache of a resource; whoever asks again gets the same one."""
-        key = (resource, field_selector or "")
+    def cache(
+        self,
+        resource: Resource,
+        type_: type[T],
+        *,
+        namespace: str | None = None,
+        field_selector: str | None = None,
+    ) -> Cache[T]:
+        """The cache of a resource, or of a part of it; whoever asks again gets the same one."""
+        key = (resource, f"{namespace or ''}{field_selector or ''}")
         if key not in self._caches:
-            informer = Informer(self.client, resource, type=type_, field_selector=field_selector)
+            informer = self._informer(
+                self.client, resource, type=type_, namespace=namespace, field_selector=field_selector
+            )
             self._informers.append(informer)
             self._caches[key] = Cache[T](informer, type_)
         found = self._caches[key]

@@ -46,7 +46,9 @@ def tolerates(toleration: Toleration, taint: Taint) -> bool:
 
 def taints_of(node: Node) -> list[Taint]:
     """Being cordoned counts as a taint, which DaemonSets tolerate."""
-    return [*(node.spec.taints or ()), *((UNSCHEDULABLE,) if node.spec.unschedulable else ())]
+    taints = node.spec.taints or []
+    marked = any(taint.key == UNSCHEDULABLE.key for taint in taints)
+    return [*taints, UNSCHEDULABLE] if node.spec.unschedulable and not marked else taints
 
 
 def host_ports(spec: PodSpec) -> list[HostPort]:

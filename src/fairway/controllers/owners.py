@@ -21,6 +21,7 @@ class Owned(Protocol):
 
 
 T = TypeVar("T", bound=Owned)
+T_co = TypeVar("T_co", bound=Owned, covariant=True)
 
 
 def controller_of(meta: ObjectMeta) -> OwnerReference | None:
@@ -45,12 +46,12 @@ def controller_reference(resource: Resource, owner: ObjectMeta) -> OwnerReferenc
 
 
 @dataclass(frozen=True, slots=True)
-class Claim(Generic[T]):
+class Claim(Generic[T_co]):
     """What an owner has, what it should take, and what it should let go."""
 
-    owned: tuple[T, ...]
-    adopt: tuple[T, ...]
-    release: tuple[T, ...]
+    owned: tuple[T_co, ...]
+    adopt: tuple[T_co, ...]
+    release: tuple[T_co, ...]
 
 
 def claim(owner: ObjectMeta, selector: LabelSelector, candidates: Iterable[T]) -> Claim[T]:

@@ -33,6 +33,8 @@ def follow_pods(
     """
 
     def changed(_key: str, old: Pod | None, new: Pod | None) -> None:
+        if old is not None and new is not None and _concerns(old) == _concerns(new):
+            return
         for pod in (old, new):
             owner = controller_of(pod.metadata) if pod is not None else None
             if pod is not None and owner is not None and owner.kind == kind.kind:
@@ -42,6 +44,19 @@ def follow_pods(
                 add(key)
 
     cluster.cache(PODS, Pod).on_change(changed)
+
+
+def _concerns(pod: Pod) -> tuple[object, ...]:
+    """What owners count and select by. Being scheduled, or an address, changes nothing for them."""
+    ready = pod.status.condition("Ready")
+    return (
+        pod.metadata.uid,
+        pod.metadata.labels,
+        pod.metadata.owner_references,
+        pod.metadata.deletion_timestamp is None,
+        pod.status.phase,
+        ready and (ready.status, ready.last_transition_time),
+    )
 
 
 def _owner(pod: Pod) -> Iterator[str]:

@@ -48,9 +48,9 @@ class LabelSelector(View, frozen=True):
     def matches(self, labels: Labels | None) -> bool:
         """An empty selector matches everything, as in the API."""
         have = labels or {}
-        return contains(have, self.match_labels or {}) and all(
-            r.matches(have) for r in self.match_expressions or ()
-        )
+        if self.match_labels and not contains(have, self.match_labels):
+            return False
+        return not self.match_expressions or all(r.matches(have) for r in self.match_expressions)
 
     @property
     def empty(self) -> bool:
@@ -59,4 +59,4 @@ class LabelSelector(View, frozen=True):
 
 def contains(labels: Labels, wanted: Labels) -> bool:
     """Whether every wanted pair is among the labels (a Service's selector, a nodeSelector)."""
-    return all(labels.get(key) == value for key, value in wanted.items())
+    return wanted.items() <= labels.items()

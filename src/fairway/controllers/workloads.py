@@ -5,7 +5,7 @@ Templates stay plain JSON: they are handed on to the Pods whole, with fields no 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
@@ -47,6 +47,46 @@ class ReplicaSet(View, frozen=True):
     metadata: ObjectMeta = ObjectMeta()
     spec: ReplicaSetSpec = ReplicaSetSpec()
     status: ReplicaSetStatus = ReplicaSetStatus()
+
+
+class ReplicationControllerSpec(View, frozen=True):
+    replicas: int = 1
+    min_ready_seconds: int = 0
+    template: Template = msgspec.field(default_factory=dict)
+    labels: dict[str, str] | None = msgspec.field(default=None, name="selector")
+
+    @property
+    def selector(self) -> LabelSelector:
+        """Spelled `{"app": "web"}` where newer kinds say `{"matchLabels": {"app": "web"}}`."""
+        return LabelSelector(match_labels=self.labels)
+
+
+class ReplicationController(View, frozen=True):
+    metadata: ObjectMeta = ObjectMeta()
+    spec: ReplicationControllerSpec = ReplicationControllerSpec()
+    status: ReplicaSetStatus = ReplicaSetStatus()
+
+
+class ReplicaSpec(Protocol):
+    @property
+    def replicas(self) -> int: ...
+    @property
+    def min_ready_seconds(self) -> int: ...
+    @property
+    def selector(self) -> LabelSelector: ...
+    @property
+    def template(self) -> Template: ...
+
+
+class ReplicaOwner(Protocol):
+    """What a ReplicaSet and a ReplicationController have in common: all that running one takes."""
+
+    @property
+    def metadata(self) -> ObjectMeta: ...
+    @property
+    def spec(self) -> ReplicaSpec: ...
+    @property
+    def status(self) -> ReplicaSetStatus: ...
 
 
 # ---- Deployment ----------------------------------------------------------------------------------------

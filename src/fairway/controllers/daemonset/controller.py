@@ -7,9 +7,10 @@ from fairway.api.resources import DAEMON_SETS, NODES, PODS
 from fairway.controllers.cluster import Cluster
 from fairway.controllers.daemonset.plan import plan
 from fairway.controllers.loop import Loop
-from fairway.controllers.owners import adoption, claim, controller_reference, release
+from fairway.controllers.owners import claim
 from fairway.controllers.podsbyowner import PodsByOwner, follow_pods
 from fairway.controllers.revisions import Revisions
+from fairway.controllers.takeover import take_over
 from fairway.controllers.workloads import DaemonSet
 
 NAME = "daemonset-controller"
@@ -33,7 +34,8 @@ class DaemonSetController:
         owner = self._sets.get(key)
         if owner is None or owner.spec.selector.empty:
             return None
-        if await self._take_over(owner):
+        claimed = claim(owner.metadata, owner.spec.selector, self._pods.candidates(owner.metadata))
+        if await take_over(self._cluster, DAEMON_SETS, owner.metadata, PODS, claimed):
             return 0
         pods = self._pods.owned(owner.metadata.uid)
         history = self._revisions.of(owner.metadata)
@@ -43,17 +45,6 @@ class DaemonSetController:
             if await self._revisions.write(write, DAEMON_SETS, owner.metadata, collisions):
                 return 0
         return step.look_again
-
-    async def _take_over(self, owner: DaemonSet) -> bool:
-        claimed = claim(owner.metadata, owner.spec.selector, self._pods.candidates(owner.metadata))
-        if not claimed.adopt and not claimed.release:
-            return False
-        reference = controller_reference(DAEMON_SETS, owner.metadata)
-        if claimed.adopt:
-            await self._cluster.check_alive(DAEMON_SETS, owner.metadata)
-        await self._cluster.apply(adoption(PODS, pod.metadata, reference) for pod in claimed.adopt)
-        await self._cluster.apply(release(PODS, pod.metadata, reference.uid) for pod in claimed.release)
-        return True
 
     def _node_changed(self, _name: str, old: Node | None, new: Node | None) -> None:
         if old is None or new is None or _suits(old) != _suits(new):

@@ -8,17 +8,10 @@ from fairway.client import AlreadyExists
 from fairway.controllers.cluster import Cluster
 from fairway.controllers.deployment.plan import plan
 from fairway.controllers.loop import Loop
-from fairway.controllers.owners import (
-    Claim,
-    adoption,
-    claim,
-    controller_of,
-    controller_reference,
-    is_controlled_by,
-    release,
-)
+from fairway.controllers.owners import Claim, claim, controller_of, is_controlled_by
 from fairway.controllers.podhash import same_template
 from fairway.controllers.podsbyowner import PodsByOwner
+from fairway.controllers.takeover import take_over
 from fairway.controllers.workloads import Deployment, ReplicaSet
 from fairway.controllers.writes import Create, Patch
 
@@ -43,9 +36,8 @@ class DeploymentController:
         if deployment is None or deployment.spec.selector.empty:
             return None
         claimed = self._claim(deployment)
-        if claimed.adopt or claimed.release:
-            await self._take_over(deployment, claimed)
-            return 0  # what changed owner shows in the cache now
+        if await take_over(self._cluster, DEPLOYMENTS, deployment.metadata, REPLICA_SETS, claimed):
+            return 0
         pods = {item.metadata.uid: self._pods.owned(item.metadata.uid) for item in claimed.owned}
         step = plan(deployment, claimed.owned, pods, self._cluster.now())
         for write in step.writes:
@@ -63,13 +55,6 @@ class DeploymentController:
         meta = deployment.metadata
         candidates = [*self._sets_of(meta.uid), *self._sets_of(_orphans(meta.namespace))]
         return claim(meta, deployment.spec.selector, candidates)
-
-    async def _take_over(self, deployment: Deployment, claimed: Claim[ReplicaSet]) -> None:
-        owner = controller_reference(DEPLOYMENTS, deployment.metadata)
-        if claimed.adopt:
-            await self._cluster.check_alive(DEPLOYMENTS, deployment.metadata)
-        await self._cluster.apply(adoption(REPLICA_SETS, item.metadata, owner) for item in claimed.adopt)
-        await self._cluster.apply(release(REPLICA_SETS, s.metadata, owner.uid) for s in claimed.release)
 
     async def _name_taken(self, deployment: Deployment, write: Create) -> None:
         """Either we made it and forgot, or another template has the same hash: then count the collision."""

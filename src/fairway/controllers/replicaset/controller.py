@@ -4,52 +4,68 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from typing import Any
 
 from fairway.api.objects import Pod
-from fairway.api.resources import REPLICA_SETS
+from fairway.api.resources import REPLICA_SETS, Resource
 from fairway.client import ApiError
+from fairway.controllers.cache import Cache
 from fairway.controllers.cluster import Cluster
 from fairway.controllers.loop import Loop
 from fairway.controllers.owners import controller_of
 from fairway.controllers.podsbyowner import PodsByOwner, follow_pods
 from fairway.controllers.replicaset.plan import ReplicaPlan, plan, plan_status, replica_failure
-from fairway.controllers.workloads import ReplicaSet, WorkloadCondition
+from fairway.controllers.workloads import (
+    ReplicaOwner,
+    ReplicaSet,
+    ReplicationController,
+    WorkloadCondition,
+)
 from fairway.controllers.writes import Create, Delete, Notice
 
 NAME = "replicaset-controller"
 
 
 class ReplicaSetController:
-    def __init__(self, cluster: Cluster) -> None:
+    """Runs ReplicationControllers, too: `kind` and `view` say which of the two."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        name: str = NAME,
+        kind: Resource = REPLICA_SETS,
+        view: type[ReplicaSet] | type[ReplicationController] = ReplicaSet,
+    ) -> None:
         self._cluster = cluster
-        self._sets = cluster.cache(REPLICA_SETS, ReplicaSet)
+        self._kind = kind
+        self._sets: Cache[Any] = cluster.cache(kind, view)
         self._pods = cluster.shared(PodsByOwner)
         self._in_namespace = self._sets.index(lambda item: (item.metadata.namespace,))
         self._siblings = self._sets.index(_controller_uid)
-        self.loop = Loop(NAME, self.sync)
+        self.loop = Loop(name, self.sync)
         self._sets.on_change(lambda key, _old, _new: self.loop.add(key))
-        follow_pods(cluster, REPLICA_SETS, self.loop.add, self._adopters)
+        follow_pods(cluster, kind, self.loop.add, self._adopters)
 
     async def sync(self, key: str) -> float | None:
-        owner = self._sets.get(key)
+        owner: ReplicaOwner | None = self._sets.get(key)
         if owner is None:
             return None
         now = self._cluster.now()
         candidates = self._pods.candidates(owner.metadata)
-        step = plan(owner, candidates, self._related(owner), now, REPLICA_SETS)
+        step = plan(owner, candidates, self._related(owner), now, self._kind)
         failure = await self._carry_out(owner, step)
-        current = self._sets.get(key) or owner
+        current: ReplicaOwner = self._sets.get(key) or owner
         candidates = self._pods.candidates(owner.metadata)
-        status = plan_status(current, candidates, failure, now, REPLICA_SETS)
+        status = plan_status(current, candidates, failure, now, self._kind)
         if status is not None:
             await self._cluster.write(status)
         if failure is not None:
             raise ApiError(0, failure.reason, failure.message)
         return step.look_again
 
-    async def _carry_out(self, owner: ReplicaSet, step: ReplicaPlan) -> WorkloadCondition | None:
+    async def _carry_out(self, owner: ReplicaOwner, step: ReplicaPlan) -> WorkloadCondition | None:
         if step.adopt:
-            await self._cluster.check_alive(REPLICA_SETS, owner.metadata)
+            await self._cluster.check_alive(self._kind, owner.metadata)
         await self._cluster.apply((*step.adopt, *step.release))
         try:
             await self._make(owner, step.create)
@@ -61,7 +77,7 @@ class ReplicaSetController:
             return self._failed(owner, "FailedDelete", f"Error deleting: {error.message}")
         return None
 
-    async def _make(self, owner: ReplicaSet, pods: Sequence[Create]) -> None:
+    async def _make(self, owner: ReplicaOwner, pods: Sequence[Create]) -> None:
         """One, two, four…: where Pods are refused, one refusal is enough to know."""
         start, size = 0, 1
         while start < len(pods):
@@ -72,20 +88,20 @@ class ReplicaSetController:
             _raise_first(made)
             start, size = start + size, size * 2
 
-    async def _remove(self, owner: ReplicaSet, pods: Sequence[Delete]) -> None:
+    async def _remove(self, owner: ReplicaOwner, pods: Sequence[Delete]) -> None:
         gone = await asyncio.gather(*(self._cluster.write(pod) for pod in pods), return_exceptions=True)
         names = [name for name in gone if isinstance(name, str)]
         self._tell(owner, [Notice("SuccessfulDelete", f"Deleted pod: {name}") for name in names])
         _raise_first(gone)
 
-    def _failed(self, owner: ReplicaSet, reason: str, message: str) -> WorkloadCondition:
+    def _failed(self, owner: ReplicaOwner, reason: str, message: str) -> WorkloadCondition:
         self._tell(owner, [Notice(reason, message, warning=True)])
         return replica_failure(reason, message, self._cluster.now())
 
-    def _tell(self, owner: ReplicaSet, notices: list[Notice]) -> None:
-        self._cluster.tell(REPLICA_SETS, owner.metadata, notices)
+    def _tell(self, owner: ReplicaOwner, notices: list[Notice]) -> None:
+        self._cluster.tell(self._kind, owner.metadata, notices)
 
-    def _related(self, owner: ReplicaSet) -> list[Pod]:
+    def _related(self, owner: ReplicaOwner) -> list[Pod]:
         """Pods of all ReplicaSets of one Deployment: they share nodes, so they are counted together."""
         siblings = self._siblings(uid) if (uid := next(iter(_controller_uid(owner)), "")) else [owner]
         return [pod for sibling in siblings for pod in self._pods.owned(sibling.metadata.uid)]
@@ -95,7 +111,7 @@ class ReplicaSetController:
         return [s.metadata.key for s in sets if s.spec.selector.matches(pod.metadata.labels)]
 
 
-def _controller_uid(item: ReplicaSet) -> tuple[str, ...]:
+def _controller_uid(item: ReplicaOwner) -> tuple[str, ...]:
     owner = controller_of(item.metadata)
     return (owner.uid,) if owner else ()
 

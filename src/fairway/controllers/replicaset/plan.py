@@ -14,7 +14,7 @@ from fairway.controllers.podtemplate import pod_from
 from fairway.controllers.replicaset.ranking import in_order_of_removal
 from fairway.controllers.selectors import contains
 from fairway.controllers.timestamps import stamp
-from fairway.controllers.workloads import ReplicaSet, ReplicaSetStatus, WorkloadCondition, status_changes
+from fairway.controllers.workloads import ReplicaOwner, ReplicaSetStatus, WorkloadCondition, status_changes
 from fairway.controllers.writes import Create, Delete, Patch
 
 BURST = 500  # Pods made or removed in one go
@@ -30,7 +30,7 @@ class ReplicaPlan:
 
 
 def plan(
-    owner: ReplicaSet, candidates: Iterable[Pod], related: Sequence[Pod], now: float, kind: Resource
+    owner: ReplicaOwner, candidates: Iterable[Pod], related: Sequence[Pod], now: float, kind: Resource
 ) -> ReplicaPlan:
     """Candidates: Pods the set owns and orphans of its namespace. `kind` is the owner's resource."""
     claimed = claim(owner.metadata, owner.spec.selector, [p for p in candidates if is_active(p)])
@@ -59,7 +59,7 @@ def _removal(pod: Pod) -> Delete:
     return Delete(PODS, pod.metadata.namespace, pod.metadata.name, pod.metadata.uid)
 
 
-def _next_availability(owner: ReplicaSet, pods: Iterable[Pod], now: float) -> float | None:
+def _next_availability(owner: ReplicaOwner, pods: Iterable[Pod], now: float) -> float | None:
     """When the next ready Pod will have been ready for long enough."""
     wait = owner.spec.min_ready_seconds
     due = [seconds_to_available(pod, wait, now) for pod in pods if is_ready(pod)]
@@ -67,7 +67,7 @@ def _next_availability(owner: ReplicaSet, pods: Iterable[Pod], now: float) -> fl
 
 
 def plan_status(
-    owner: ReplicaSet,
+    owner: ReplicaOwner,
     candidates: Iterable[Pod],
     failure: WorkloadCondition | None,
     now: float,
@@ -94,7 +94,7 @@ def plan_status(
 
 
 def _conditions(
-    owner: ReplicaSet, failure: WorkloadCondition | None, now: float
+    owner: ReplicaOwner, failure: WorkloadCondition | None, now: float
 ) -> list[WorkloadCondition] | None:
     """Only ReplicaFailure is ours; it stands while Pods can't be made and goes when they can again."""
     others = [c for c in owner.status.conditions or () if c.type != "ReplicaFailure"]

@@ -1,4 +1,4 @@
-"""Follows Pods without a node and the nodes there are, and binds one Pod after the other."""
+"""Follows Pods without a node and the nodes there are; decides one by one, binds side by side."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from msgspec.structs import replace
 
 from fairway.api.objects import Node, Pod
 from fairway.api.resources import NODES, PODS
+from fairway.client import ApiError
 from fairway.controllers.cluster import Cluster
 from fairway.controllers.loop import Loop
 from fairway.controllers.owners import controller_of
 from fairway.controllers.pods import is_terminal
 from fairway.controllers.scheduler.plan import Snapshot, bound_to, plan, waits_for_a_node
 from fairway.controllers.selection import Selection
+from fairway.controllers.writes import Plan
 
 NAME = "scheduler"
 
@@ -26,8 +28,7 @@ class Scheduler:
         self._on_node = self._pods.index(lambda pod: (pod.spec.node_name,) if pod.spec.node_name else ())
         self._selection = cluster.shared(Selection)
         self._refused: set[str] = set()  # Pods that no node would do for
-        # One at a time: every decision has to see the ones before it.
-        self.loop = Loop(NAME, self.sync, workers=1)
+        self.loop = Loop(NAME, self.sync, workers=32)
         self._pods.on_change(self._pod_changed)
         self._nodes.on_change(self._node_changed)
 
@@ -40,10 +41,19 @@ class Scheduler:
         node = bound_to(decision)
         if node is None:
             self._refused.add(key)
-        await self._cluster.apply(decision.writes)
-        if node is not None:
-            self._pods.assume(replace(pod, spec=replace(pod.spec, node_name=node)))
+            await self._cluster.apply(decision.writes)
+        else:
+            await self._bind(pod, node, decision)
         self._cluster.tell(PODS, pod.metadata, decision.notices)
+
+    async def _bind(self, pod: Pod, node: str, decision: Plan) -> None:
+        """The next decision has to see this one, not wait for it: bindings are made side by side."""
+        self._pods.assume(replace(pod, spec=replace(pod.spec, node_name=node)))
+        try:
+            await self._cluster.apply(decision.writes)
+        except ApiError:
+            self._pods.doubt(pod.metadata.key)
+            raise
 
     def _snapshot(self, pod: Pod) -> Snapshot:
         nodes = sorted(self._nodes, key=lambda node: node.metadata.name)

@@ -86,7 +86,9 @@ def _filter(pod: Pod, snapshot: Snapshot) -> tuple[list[Node], Counter[str]]:
 def _why_not(pod: Pod, node: Node, present: Sequence[Pod]) -> str | None:
     taint = intolerable(pod.spec, taints_of(node))
     if taint is not None:
-        return CORDONED if taint == UNSCHEDULABLE else f"node(s) had untolerated taint {_shown(taint)}"
+        return (
+            CORDONED if taint.key == UNSCHEDULABLE.key else f"node(s) had untolerated taint {_shown(taint)}"
+        )
     if not matches_node(pod.spec, node):
         return NO_MATCH
     running = [p for p in present if not is_terminal(p)]

@@ -6,11 +6,12 @@ from fairway.api.objects import Pod
 from fairway.api.resources import PODS, STATEFUL_SETS
 from fairway.controllers.cluster import Cluster
 from fairway.controllers.loop import Loop
-from fairway.controllers.owners import adoption, claim, controller_reference, release
+from fairway.controllers.owners import claim
 from fairway.controllers.podsbyowner import PodsByOwner, follow_pods
 from fairway.controllers.revisions import Revisions
 from fairway.controllers.statefulset.identity import ordinal_of
 from fairway.controllers.statefulset.plan import plan
+from fairway.controllers.takeover import take_over
 from fairway.controllers.workloads import StatefulSet
 
 NAME = "statefulset-controller"
@@ -32,7 +33,11 @@ class StatefulSetController:
         owner = self._sets.get(key)
         if owner is None or owner.spec.selector.empty:
             return None
-        if await self._take_over(owner):
+        # Only Pods that bear a name of this set are its own.
+        candidates = self._pods.candidates(owner.metadata)
+        named = [pod for pod in candidates if ordinal_of(owner.metadata, pod) is not None]
+        claimed = claim(owner.metadata, owner.spec.selector, named)
+        if await take_over(self._cluster, STATEFUL_SETS, owner.metadata, PODS, claimed):
             return 0
         pods = self._pods.owned(owner.metadata.uid)
         history = self._revisions.of(owner.metadata)
@@ -43,20 +48,6 @@ class StatefulSetController:
             ):
                 return 0
         return step.look_again
-
-    async def _take_over(self, owner: StatefulSet) -> bool:
-        """Adopts Pods that bear a name of this set, lets those go that no longer match."""
-        mine = self._pods.candidates(owner.metadata)
-        named = [pod for pod in mine if ordinal_of(owner.metadata, pod) is not None]
-        claimed = claim(owner.metadata, owner.spec.selector, named)
-        if not claimed.adopt and not claimed.release:
-            return False
-        reference = controller_reference(STATEFUL_SETS, owner.metadata)
-        if claimed.adopt:
-            await self._cluster.check_alive(STATEFUL_SETS, owner.metadata)
-        await self._cluster.apply(adoption(PODS, pod.metadata, reference) for pod in claimed.adopt)
-        await self._cluster.apply(release(PODS, pod.metadata, reference.uid) for pod in claimed.release)
-        return True
 
     def _adopters(self, pod: Pod) -> list[str]:
         sets = self._in_namespace(pod.metadata.namespace)
