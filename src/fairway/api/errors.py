@@ -15,6 +15,16 @@ from fairway.api.resources import Resource
 CHANGED = "the object has been modified; please apply your changes to the latest version and try again"
 
 
+# Where Kubernetes keeps the objects of a resource, unless under its name.
+STORED_UNDER = {
+    "services": "services/specs",
+    "endpoints": "services/endpoints",
+    "nodes": "minions",
+    "replicationcontrollers": "controllers",
+    "ingresses": "ingress",
+}
+
+
 class StatusError(Exception):
     """A refusal as Kubernetes words it."""
 
@@ -24,12 +34,20 @@ class StatusError(Exception):
         self.reason = reason
         self.message = message
         self.details = details
+        self.continue_token = ""
+        """For a list that can't be continued: where a fresh one may."""
+
+    @property
+    def retry_after(self) -> int:
+        """Seconds after which to try again; 0 for errors that won't go away."""
+        seconds = (self.details or {}).get("retryAfterSeconds")
+        return int(seconds) if seconds else int(self.code == 503)
 
     def body(self) -> dict[str, Any]:
         status: dict[str, Any] = {
             "kind": "Status",
             "apiVersion": "v1",
-            "metadata": {},
+            "metadata": {"continue": self.continue_token} if self.continue_token else {},
             "status": "Failure",
             "message": self.message,
         }
@@ -80,6 +98,10 @@ def unauthorized() -> StatusError:
     return StatusError(401, "Unauthorized", "Unauthorized")
 
 
+def not_acceptable(message: str, *, by_route: bool = False) -> StatusError:
+    return StatusError(406, "NotAcceptable", message, {} if by_route else None)
+
+
 def path_not_found() -> StatusError:
     message = "the server could not find the requested resource"
     return StatusError(404, "NotFound", message, {})
@@ -97,8 +119,40 @@ def unsupported_media_type(accepted: tuple[str, ...]) -> StatusError:
     return StatusError(415, "UnsupportedMediaType", message)
 
 
+def unsupported_patch_type() -> StatusError:
+    return StatusError(415, "UnsupportedMediaType", "415: Unsupported Media Type", {})
+
+
 def expired(message: str) -> StatusError:
     return StatusError(410, "Expired", message)
+
+
+def revision_too_large(asked: int, current: int) -> StatusError:
+    """A client asks for a state that is yet to come."""
+    cause = {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}
+    return StatusError(
+        504,
+        "Timeout",
+        f"Timeout: Too large resource version: {asked}, current: {current}",
+        {"causes": [cause], "retryAfterSeconds": 1},
+    )
+
+
+def too_many_requests(message: str, cause: dict[str, str] | None = None, seconds: int = 0) -> StatusError:
+    details: dict[str, Any] = {"causes": [cause]} if cause else {}
+    if seconds:
+        details["retryAfterSeconds"] = seconds
+    return StatusError(429, "TooManyRequests", message, details or None)
+
+
+def invalid_object(resource: Resource, namespace: str, name: str, why: str) -> StatusError:
+    """A demand that the stored object does not meet, in the words of Kubernetes' store, whose keys it
+    quotes."""
+    place = "/".join(
+        part for part in (STORED_UNDER.get(resource.plural, resource.plural), namespace, name) if part
+    )
+    text = f"StorageError: invalid object, Code: 4, Key: /registry/{place}, ResourceVersion: 0"
+    return conflict(resource, name, f"{text}, AdditionalErrorMsg: {why}")
 
 
 def too_large() -> StatusError:

@@ -40,6 +40,18 @@ class Status:
     validate_update: Callable[[Obj, Obj], ErrorList] = _no_update_errors
     prepare_update: Callable[[Obj, Obj], None] = _nothing_on_update
     warnings: Callable[[Obj], list[str]] = lambda new: []
+    keeps: tuple[str, ...] = ()
+    """Metadata that a write of the status leaves as it is, besides the system's own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Face:
+    """Another form, in another group, in which the objects of a resource are served. All rules of the kind
+    are about the stored form."""
+
+    of: Resource
+    outward: Callable[[Obj], Obj]
+    inward: Callable[[Obj], Obj]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,10 +100,16 @@ class Kind:
     unconditional_update: bool = True
     returns_deleted: bool = False
     """Whether DELETE answers with the object instead of a Status."""
-    graceful: Callable[[Obj], int] | None = None
-    """Default seconds of grace on deletion; None for kinds that go at once."""
+    graceful: Callable[[Obj, int | None], int] | None = None
+    """Seconds of grace on deletion, given those a client asks for; None for kinds that go at once."""
     name_errors: NameErrors = subdomain_name
     """What is wrong with a name (or, if the flag is set, with the prefix of one)."""
+    dependents: str = "Background"
+    """What happens to an object's dependents unless the client says: `Background`, `Orphan`, or `""` if it
+    can't have any."""
+    face: Face | None = None
+    stored: bool = True
+    """Whether there are objects of the kind at all; reviews, for one, are only answered."""
     verbs: tuple[str, ...] = EVERY_VERB
     extra: tuple[Subresource, ...] = ()
 

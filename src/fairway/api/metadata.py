@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import uuid
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Any
 
 Obj = dict[str, Any]
@@ -13,17 +14,18 @@ Obj = dict[str, Any]
 SUFFIX_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 LONGEST_GENERATED_BASE = 58
 # Kept from the stored object whatever a client sends.
-SYSTEM_FIELDS = (
-    "creationTimestamp",
-    "deletionTimestamp",
-    "deletionGracePeriodSeconds",
-    "generation",
-    "uid",
-)
+SYSTEM_FIELDS = ("creationTimestamp", "generation")
+# Kept from the stored object unless a client sends them; validation then refuses another value.
+STANDING_FIELDS = ("uid", "name", "namespace", "deletionGracePeriodSeconds")
 
 
 def timestamp(now: datetime) -> str:
-    return now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return _second_text(int(now.timestamp()))
+
+
+@lru_cache(maxsize=64)
+def _second_text(second: int) -> str:
+    return datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def generated_name(base: str) -> str:
@@ -46,15 +48,36 @@ def fill_on_create(obj: Obj, namespace: str, now: datetime) -> None:
 
 
 def keep_on_update(new: Obj, old: Obj) -> None:
-    """System fields come from the stored object."""
+    """System fields come from the stored object; a deletion that has begun can't be taken back."""
     metadata, before = new.setdefault("metadata", {}), old["metadata"]
     for name in SYSTEM_FIELDS:
         if name in before:
             metadata[name] = before[name]
         else:
             metadata.pop(name, None)
-    for name in ("selfLink",):
-        metadata.pop(name, None)
+    for name in STANDING_FIELDS:
+        if name in before and not metadata.get(name):
+            metadata[name] = before[name]
+    if "deletionTimestamp" in before:
+        metadata["deletionTimestamp"] = before["deletionTimestamp"]
+    metadata.pop("selfLink", None)
+
+
+def without_repeated_owners(metadata: Obj) -> list[str]:
+    """Owner references given twice are kept once; the uids of those that were dropped."""
+    references = metadata.get("ownerReferences")
+    if not references or len(references) == 1:
+        return []
+    kept: list[Any] = []
+    repeated: list[str] = []
+    for reference in references:
+        if reference in kept:
+            repeated.append(str(reference.get("uid", "")))
+        else:
+            kept.append(reference)
+    if repeated:
+        metadata["ownerReferences"] = kept
+    return repeated
 
 
 def desired_state(obj: Obj) -> Obj:
@@ -69,10 +92,9 @@ def count_generation(new: Obj, old: Obj) -> None:
         new["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
 
 
-def mark_deleted(obj: Obj, now: datetime, grace: int) -> None:
+def mark_deleted(metadata: Obj, now: datetime, grace: int) -> None:
     """Set the deletion time; the object stays until its finalizers are gone or its grace is over."""
-    metadata = obj["metadata"]
+    if metadata.get("generation") and "deletionGracePeriodSeconds" not in metadata:
+        metadata["generation"] += 1
     metadata["deletionTimestamp"] = timestamp(now + timedelta(seconds=grace))
     metadata["deletionGracePeriodSeconds"] = grace
-    if metadata.get("generation"):
-        metadata["generation"] += 1

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from fairway.apiserver.authenticate import Authenticator
 from fairway.apiserver.commit import Committer
 from fairway.apiserver.nodes import NodeConnector
+from fairway.apiserver.service_account_tokens import TokenAuthority
 from fairway.apiserver.store import Store
 
 
@@ -14,3 +16,5 @@ class Api:
     store: Store
     committer: Committer
     nodes: NodeConnector
+    authenticator: Authenticator
+    tokens: TokenAuthority

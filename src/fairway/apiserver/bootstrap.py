@@ -19,7 +19,7 @@ from fairway.api.resources import (
 from fairway.apiserver.allocators.range_keeper import ensure_default_range
 from fairway.apiserver.commit import Committer
 from fairway.apiserver.config import Config
-from fairway.apiserver.verbs.update import prepare_main
+from fairway.apiserver.parts import MAIN, unjudged
 
 KINDS = {kind.resource: kind for kind in ALL}
 FIRST_NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
@@ -73,4 +73,4 @@ async def _ensure(committer: Committer, resource: Resource, wanted: Obj) -> None
                 old[name] = {**old.get(name, {}), **value} if isinstance(value, dict) else value
         return old
 
-    await committer.update(kind, key, mend, prepare=prepare_main, validate=lambda new, old: [], allocate=True)
+    await committer.update(kind, key, mend, part=unjudged(MAIN))

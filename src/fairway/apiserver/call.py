@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from fairway.api.kind import Kind
+from fairway.api.validation.managed_fields import LONGEST_MANAGER
 from fairway.httpserver import Request
 
 
@@ -38,7 +39,26 @@ class Call:
     def dry_run(self) -> bool:
         return "dryRun" in self.params
 
+    @property
+    def field_validation(self) -> str:
+        """How strictly unknown fields are taken; a warning for each unless the client says otherwise."""
+        return self.params.get("fieldValidation") or "Warn"
+
+    @property
+    def manager(self) -> str:
+        """Who is to own what this call writes: as the client says, else the program that it is."""
+        return self.params.get("fieldManager") or program_name(self.request.headers.get("user-agent", ""))
+
     def flag(self, name: str) -> bool:
         """A boolean query parameter, as Kubernetes reads them: anything but 0 and false is true."""
         value = self.params.get(name)
         return value is not None and value.lower() not in ("0", "false")
+
+
+def program_name(agent: str) -> str:
+    """The first word of a User-Agent, as far as it can be shown and is not too long."""
+    name = agent.partition("/")[0]
+    if len(name) <= LONGEST_MANAGER and name.isascii() and name.isprintable():
+        return name
+    shown = "".join(character for character in name if character.isprintable())
+    return shown.encode()[:LONGEST_MANAGER].decode(errors="ignore")

@@ -9,27 +9,33 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Protocol
+from typing import Final, Protocol
 
-from fairway.api.errors import (
-    StatusError,
-    already_exists,
-    conflict,
-    forbidden,
-    not_found,
-    unavailable,
-)
+from fairway.api.errors import already_exists, conflict, not_found, unavailable
 from fairway.api.kind import Kind, Obj
-from fairway.api.metadata import count_generation, fill_on_create, keep_on_update
+from fairway.api.metadata import count_generation, fill_on_create, keep_on_update, timestamp
 from fairway.api.resources import NAMESPACES, Resource
-from fairway.api.validation.fields import ErrorList, invalid
+from fairway.api.validation.fields import ErrorList
+from fairway.api.validation.managed_fields import validate_managed_fields
 from fairway.api.validation.metadata import validate_metadata, validate_metadata_update
 from fairway.apiserver.encoding import decode_stored, stored_text
 from fairway.apiserver.entry import Entry
+from fairway.apiserver.parts import MAIN, Part
+from fairway.apiserver.refusals import (
+    demand_version,
+    exists_already,
+    is_ending,
+    namespace_ending,
+    no_name_found,
+    refuse_invalid,
+)
 from fairway.apiserver.store import Bucket, Store
+from fairway.apiserver.tracking import OURSELVES, Track, note_creation, noted_as
 from fairway.storage.backend import Compare, CompareFailed, Delete, Operation, Put
 
-ATTEMPTS = 30
+ATTEMPTS: Final = 30
+NAME_ATTEMPTS: Final = 8
+"""How many generated names are tried until one is free."""
 
 
 @dataclass(slots=True)
@@ -38,6 +44,12 @@ class Rider:
 
     compares: list[Compare] = field(default_factory=list)
     operations: list[Operation] = field(default_factory=list)
+
+
+class Admission(Protocol):
+    """Fills in, or refuses, what hangs on other objects or on how the server is run."""
+
+    async def admit(self, kind: Kind, obj: Obj, namespace: str) -> None: ...
 
 
 class Companion(Protocol):
@@ -57,32 +69,46 @@ class Written:
     warnings: list[str] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
-class Preconditions:
-    """What a client demands of the stored object before it is changed."""
-
-    uid: str = ""
-    resource_version: str = ""
-
-
 class Committer:
     def __init__(
         self,
         store: Store,
         companions: Mapping[Resource, Companion],
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        admission: Admission | None = None,
     ) -> None:
         self.store = store
         self.clock = clock
         self._companions = companions
+        self._admission = admission
 
     # -- create ----------------------------------------------------------------------------------------
 
-    async def create(self, kind: Kind, obj: Obj, namespace: str, *, dry_run: bool = False) -> Written:
+    async def create(
+        self,
+        kind: Kind,
+        obj: Obj,
+        namespace: str,
+        *,
+        manager: str | None = OURSELVES,
+        dry_run: bool = False,
+    ) -> Written:
+        """`manager` owns what is in the object; None if ownership is noted in it already."""
         self._demand_namespace(kind, obj, namespace)
         kind.default(obj)
-        fill_on_create(obj, namespace, self.clock())
-        return await self._insert(kind, obj, namespace, dry_run)
+        now = self.clock()
+        if manager is not None:
+            note_creation(kind, obj, manager, timestamp(now))
+        if self._admission:
+            await self._admission.admit(kind, obj, namespace)
+        generates = not obj["metadata"].get("name") and bool(obj["metadata"].get("generateName"))
+        for attempt in range(NAME_ATTEMPTS if generates else 1):
+            if attempt:
+                obj["metadata"].pop("name")
+            fill_on_create(obj, namespace, now)
+            if not generates or self.store.bucket(kind.resource).entries.get(_key(obj)) is None:
+                return await self._insert(kind, obj, namespace, dry_run)
+        raise no_name_found(kind.resource, obj["metadata"]["name"])
 
     async def _insert(self, kind: Kind, obj: Obj, namespace: str, dry_run: bool) -> Written:
         """Allocation comes before validation, as in Kubernetes: what can't be had is refused first."""
@@ -93,8 +119,8 @@ class Committer:
             self._prepare_new(kind, obj)
             name = obj["metadata"]["name"]
             key = bucket.key(namespace, name)
-            if key in bucket.entries:
-                raise already_exists(kind.resource, name)
+            if known := bucket.entries.get(key):
+                raise exists_already(kind.resource, known)
             warnings = kind.warnings(obj)
             if dry_run:
                 return Written(obj, created=True, warnings=warnings)
@@ -115,7 +141,6 @@ class Committer:
         kind.prepare_create(obj)
         if kind.generation:
             obj["metadata"]["generation"] = 1
-        obj["metadata"].pop("managedFields", None)
         refuse_invalid(kind, obj, [*validate_new_metadata(kind, obj), *kind.validate(obj)])
 
     def _demand_namespace(self, kind: Kind, obj: Obj, namespace: str) -> None:
@@ -124,7 +149,7 @@ class Committer:
         entry = self.store.bucket(NAMESPACES).entries.get(namespace)
         if entry is None:
             raise not_found(NAMESPACES, namespace)
-        if b'"deletionTimestamp"' in entry.body and "deletionTimestamp" in entry.obj()["metadata"]:
+        if is_ending(entry):
             raise namespace_ending(kind.resource, obj.get("metadata", {}).get("name", ""), namespace)
 
     # -- update ----------------------------------------------------------------------------------------
@@ -135,16 +160,11 @@ class Committer:
         key: str,
         change: Callable[[Obj], Obj],
         *,
-        prepare: Callable[[Kind, Obj, Obj], None],
-        validate: Callable[[Obj, Obj], ErrorList],
-        warn: Callable[[Obj, Obj], list[str]] = lambda new, old: [],
-        allocate: bool = False,
+        part: Part = MAIN,
+        track: Track = noted_as(OURSELVES),  # noqa: B008 (a pure function)
         dry_run: bool = False,
     ) -> Written:
-        """`change` makes the wanted object of the stored one; it is called again if another write wins.
-
-        `allocate` is for changes of the object itself, which may cost it what it holds, or need more.
-        """
+        """`change` makes the wanted object of the stored one; it is called again if another write wins."""
         bucket = self.store.bucket(kind.resource)
         name = key.rpartition("/")[2]
         for _ in range(ATTEMPTS):
@@ -153,20 +173,10 @@ class Committer:
                 raise not_found(kind.resource, name)
             old = entry.obj()
             new = change(entry.obj())
-            demand(kind.resource, old, wanted_preconditions(new))
-            new["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
-            keep_on_update(new, old)
-            rider = Rider()
-            if allocate and kind.resource in self._companions:
-                kind.default(new)
-                rider = self._ride(kind, new, old)
-            prepare(kind, new, old)
-            new["metadata"].pop("managedFields", None)
-            if kind.generation:
-                count_generation(new, old)
-            errors = validate_metadata_update(new["metadata"], old["metadata"])
-            refuse_invalid(kind, new, [*errors, *validate(new, old)])
-            warnings = warn(new, old)
+            kind.default(new)
+            track(kind, part, new, old, timestamp(self.clock()))
+            demand_version(kind, new, old)
+            rider, warnings = self._prepare_change(kind, part, new, old)
             if same(new, old):
                 return Written(old, entry, warnings=warnings)
             try:
@@ -174,6 +184,18 @@ class Committer:
             except CompareFailed:
                 await self.store.advance()
         raise conflict(kind.resource, name)
+
+    def _prepare_change(self, kind: Kind, part: Part, new: Obj, old: Obj) -> tuple[Rider, list[str]]:
+        keep_on_update(new, old)
+        rider = self._ride(kind, new, old) if part.changes_desired else Rider()
+        part.prepare(kind, new, old)
+        if kind.generation and part.changes_desired:
+            count_generation(new, old)
+        errors = validate_metadata_update(new["metadata"], old["metadata"])
+        if new["metadata"].get("managedFields") != old["metadata"].get("managedFields"):
+            errors += validate_managed_fields(new["metadata"].get("managedFields"))
+        refuse_invalid(kind, new, [*errors, *part.validate(kind, new, old)])
+        return rider, part.warn(kind, new, old)
 
     async def _replace(
         self, bucket: Bucket, entry: Entry, new: Obj, rider: Rider, warnings: list[str], dry_run: bool
@@ -189,52 +211,45 @@ class Committer:
 
     # -- delete ----------------------------------------------------------------------------------------
 
+    async def rewrite(self, kind: Kind, entry: Entry, obj: Obj) -> Entry | None:
+        """Put an object in the place of an entry as it is; raises CompareFailed if that has changed since."""
+        bucket = self.store.bucket(kind.resource)
+        key = bucket.storage_key(entry.key)
+        await self.store.transact([Compare(key, entry.revision)], [Put(key, stored_text(obj))])
+        return bucket.entries.get(entry.key)
+
     async def remove(self, kind: Kind, entry: Entry, dry_run: bool = False) -> Written:
         """Take the object out of the store; raises CompareFailed if it has changed since."""
-        return await self._remove(self.store.bucket(kind.resource), entry, entry.obj(), dry_run)
+        return await self._remove(self.store.bucket(kind.resource), entry, None, dry_run)
 
-    async def _remove(self, bucket: Bucket, entry: Entry, last: Obj, dry_run: bool) -> Written:
-        rider = self._ride(bucket.kind, None, entry.obj())
+    async def _remove(self, bucket: Bucket, entry: Entry, last: Obj | None, dry_run: bool) -> Written:
+        """What is shown of it: the last state of an update, or the stored one under the revision of its
+        end."""
+        stored = entry.obj()
+        rider = self._ride(bucket.kind, None, stored)
+        shown = stored if last is None else last
         if not dry_run:
             key = bucket.storage_key(entry.key)
             compares = [Compare(key, entry.revision), *rider.compares]
-            await self.store.transact(compares, [Delete(key), *rider.operations])
-        return Written(last, removed=True)
+            revision = await self.store.transact(compares, [Delete(key), *rider.operations])
+            if last is None:
+                shown["metadata"]["resourceVersion"] = str(revision)
+        return Written(shown, removed=True)
 
     def _ride(self, kind: Kind, new: Obj | None, old: Obj | None) -> Rider:
         companion = self._companions.get(kind.resource)
         return companion.ride(new, old) if companion else Rider()
 
 
+def _key(obj: Obj) -> str:
+    metadata = obj["metadata"]
+    return f"{metadata['namespace']}/{metadata['name']}" if metadata.get("namespace") else metadata["name"]
+
+
 def validate_new_metadata(kind: Kind, obj: Obj) -> ErrorList:
-    return validate_metadata(
-        obj["metadata"], namespaced=kind.resource.namespaced, name_errors=kind.name_errors
-    )
-
-
-def wanted_preconditions(new: Obj) -> Preconditions:
-    metadata = new.get("metadata") or {}
-    return Preconditions(metadata.get("uid") or "", metadata.get("resourceVersion") or "")
-
-
-def demand(resource: Resource, old: Obj, wanted: Preconditions) -> None:
-    """409 unless the stored object is the one the client means."""
-    metadata = old["metadata"]
-    name = metadata["name"]
-    if wanted.uid and wanted.uid != metadata["uid"]:
-        raise conflict(
-            resource,
-            name,
-            f"Precondition failed: UID in precondition: {wanted.uid}, UID in object meta: {metadata['uid']}",
-        )
-    if wanted.resource_version not in ("", "0", metadata["resourceVersion"]):
-        raise conflict(resource, name)
-
-
-def refuse_invalid(kind: Kind, obj: Obj, errors: ErrorList) -> None:
-    if errors:
-        resource = kind.resource
-        raise invalid(resource.kind, resource.group, obj["metadata"].get("name", ""), errors)
+    metadata = obj["metadata"]
+    errors = validate_metadata(metadata, namespaced=kind.resource.namespaced, name_errors=kind.name_errors)
+    return errors + validate_managed_fields(metadata.get("managedFields"))
 
 
 def same(new: Obj, old: Obj) -> bool:
@@ -252,20 +267,3 @@ def is_finished(kind: Kind, obj: Obj) -> bool:
     if kind.resource == NAMESPACES and (obj.get("spec") or {}).get("finalizers"):
         return False
     return not metadata.get("deletionGracePeriodSeconds")
-
-
-def namespace_ending(resource: Resource, name: str, namespace: str) -> StatusError:
-    error = forbidden(
-        resource,
-        name,
-        f"unable to create new content in namespace {namespace} because it is being terminated",
-    )
-    assert error.details is not None
-    error.details["causes"] = [
-        {
-            "reason": "NamespaceTerminating",
-            "message": f"namespace {namespace} is being terminated",
-            "field": "metadata.namespace",
-        }
-    ]
-    return error

@@ -20,6 +20,10 @@ class Config:
     node_ports: tuple[int, int] = (30000, 32767)
     advertise_address: str = ""
     token_file: Path | None = None
+    disabled_admission: frozenset[str] = frozenset()
+    """Admission plugins, by Kubernetes' names, that are not to act."""
+    allow_privileged: bool = False
+    """Whether containers may be privileged."""
     extra_names: tuple[str, ...] = field(default=())
     """Further DNS names and addresses that the server's certificate is good for."""
 

@@ -35,10 +35,25 @@ def version() -> Obj:
     }
 
 
+# The order in which clients are shown groups, which for them is the order of preference.
+GROUP_ORDER = (
+    "",
+    "apps",
+    "events.k8s.io",
+    "authentication.k8s.io",
+    "authorization.k8s.io",
+    "networking.k8s.io",
+    "policy",
+    "rbac.authorization.k8s.io",
+    "coordination.k8s.io",
+    "discovery.k8s.io",
+)
+
+
 class Discovery:
     def __init__(self, kinds: Iterable[Kind], address: str) -> None:
         self._groups: dict[str, dict[str, list[Kind]]] = {}
-        for kind in kinds:
+        for kind in sorted(kinds, key=lambda kind: _rank(kind.resource.group)):
             resource = kind.resource
             self._groups.setdefault(resource.group, {}).setdefault(resource.version, []).append(kind)
         self._address = address
@@ -121,6 +136,10 @@ class Discovery:
         }
 
 
+def _rank(group: str) -> int:
+    return GROUP_ORDER.index(group) if group in GROUP_ORDER else len(GROUP_ORDER)
+
+
 def storage_version_hash(group: str, version: str, kind: str) -> str:
     """What Kubernetes publishes so that clients notice when the stored form changes."""
     return base64.b64encode(hashlib.sha256(f"{group}/{version}/{kind}".encode()).digest()[:8]).decode()
@@ -146,8 +165,9 @@ def _resource(kind: Kind) -> Obj:
         "verbs": list(kind.verbs),
         **_names(kind),
     }
-    if "list" in kind.verbs:
-        entry["storageVersionHash"] = storage_version_hash(resource.group, resource.version, resource.kind)
+    if kind.stored:
+        stored = kind.face.of if kind.face else resource
+        entry["storageVersionHash"] = storage_version_hash(stored.group, stored.version, stored.kind)
     return entry
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import msgspec
 
 from fairway.api.kind import Kind, Obj
-from fairway.apiserver.encoding import body_text, decode_body, decode_stored
+from fairway.apiserver.encoding import body_text, decode_body
 
 _REVISION_MARK = b'"metadata":{"resourceVersion":"'
 
@@ -24,28 +24,30 @@ _labelled = msgspec.json.Decoder(_Labelled).decode
 
 
 class Entry:
-    __slots__ = ("body", "created", "fields", "key", "labels", "name", "namespace", "revision")
+    __slots__ = ("_fields", "body", "created", "key", "labels", "name", "namespace", "revision")
 
-    def __init__(self, kind: Kind, key: str, stored: bytes, revision: int, created: int) -> None:
+    def __init__(self, key: str, stored: bytes, revision: int, created: int) -> None:
         self.key = key
         self.namespace, _, self.name = key.rpartition("/")
         self.revision = revision
         self.created = created
         self.body = body_text(stored, revision)
         self.labels: Mapping[str, str] = {}
-        self.fields: Mapping[str, str] | None = None
+        self._fields: Mapping[str, str] | None = None
         if b'"labels":' in stored:
             self.labels = _labelled(stored).metadata.labels or {}
-        if kind.fields:
-            obj = decode_stored(stored)
-            self.fields = {name: value(obj) for name, value in kind.fields.items()}
 
-    def field(self, name: str) -> str:
+    def field(self, kind: Kind, name: str) -> str:
+        """What a field selector compares; found when the first one looks."""
         if name == "metadata.name":
             return self.name
         if name == "metadata.namespace":
             return self.namespace
-        return (self.fields or {}).get(name, "")
+        if self._fields is None or name not in self._fields:
+            obj = self.obj()
+            found = {each: value(obj) for each, value in kind.fields.items()}
+            self._fields = {**(self._fields or {}), **found}
+        return self._fields.get(name, "")
 
     def obj(self) -> Obj:
         return decode_body(self.body)
@@ -55,7 +57,7 @@ class Entry:
         copy = Entry.__new__(Entry)
         copy.key, copy.namespace, copy.name = self.key, self.namespace, self.name
         copy.revision, copy.created = revision, self.created
-        copy.labels, copy.fields = self.labels, self.fields
+        copy.labels, copy._fields = self.labels, self._fields
         end = self.body.index(b'"', len(_REVISION_MARK))
         copy.body = b"%b%d%b" % (_REVISION_MARK, revision, self.body[end:])
         return copy

@@ -46,14 +46,21 @@ Matches = Callable[[Entry], bool]
 class Subscription:
     """One watcher's queue of events that match."""
 
-    def __init__(self, matches: Matches | None) -> None:
+    def __init__(self, matches: Matches | None, after: int = 0) -> None:
         self._matches = matches
+        self._after = after
         self._waiting: list[Seen] = []
         self._wake = asyncio.Event()
         self.overrun = False
         self.closed = False
 
+    @property
+    def ended(self) -> bool:
+        return self.closed or self.overrun
+
     def offer(self, event: Event) -> None:
+        if event.revision <= self._after:
+            return  # the client asked for what comes after a revision that is yet to come
         seen = self.view(event)
         if seen is None:
             return
@@ -98,6 +105,7 @@ class Feed:
     def __init__(self) -> None:
         self.oldest = 0
         self._window: list[Event] = []
+        self._closed = False
         self._subscriptions: set[Subscription] = set()
 
     def publish(self, event: Event) -> None:
@@ -115,14 +123,18 @@ class Feed:
         del self._window[:start]
         self.oldest = max(self.oldest, revision)
 
-    def subscribe(self, matches: Matches | None) -> Subscription:
-        subscription = Subscription(matches)
+    def subscribe(self, matches: Matches | None, after: int = 0) -> Subscription:
+        subscription = Subscription(matches, after)
         self._subscriptions.add(subscription)
+        if self._closed:
+            subscription.close()
         return subscription
 
     def unsubscribe(self, subscription: Subscription) -> None:
         self._subscriptions.discard(subscription)
 
     def close(self) -> None:
+        """End all watches, and those that are yet to begin."""
+        self._closed = True
         for subscription in self._subscriptions:
             subscription.close()

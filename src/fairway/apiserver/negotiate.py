@@ -1,8 +1,22 @@
-"""Which form of answer a client asked for: the object itself, a Table, or only metadata. Pure."""
+"""Which form of answer a client asked for: JSON or YAML, and the object itself, a Table, or only metadata.
+Pure.
+
+What we cannot speak (protobuf) is answered in JSON, which every client that asks for it understands.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+from fairway.api.errors import not_acceptable
+
+JSON: Final = "application/json"
+YAML: Final = "application/yaml"
+PRODUCED: Final = (JSON, YAML, "application/vnd.kubernetes.protobuf")
+STREAMED: Final = (*PRODUCED, f"{JSON};stream=watch", "application/vnd.kubernetes.protobuf;stream=watch")
+SHAPES: Final = ("Table", "PartialObjectMetadata", "PartialObjectMetadataList")
 
 
 @dataclass(frozen=True, slots=True)
@@ -10,6 +24,8 @@ class Form:
     """`shape` is "", "Table", "PartialObjectMetadata" or "PartialObjectMetadataList"."""
 
     shape: str = ""
+    version: str = "v1"
+    yaml: bool = False
     pretty: bool = False
 
     @property
@@ -21,25 +37,64 @@ class Form:
         return self.shape.startswith("PartialObjectMetadata")
 
 
-PLAIN = Form()
-KNOWN = ("Table", "PartialObjectMetadata", "PartialObjectMetadataList")
+PLAIN: Final = Form()
+
+
+def demand_known_type(accept: str, produced: tuple[str, ...]) -> None:
+    """406 if no type that the path produces, with whatever parameters, is named in an Accept header."""
+    if accept and not _names_known_type(accept):
+        available = ", ".join(produced)
+        text = f"406: Not Acceptable\n\nAvailable representations: {available}"
+        raise not_acceptable(text, by_route=True)
+
+
+@lru_cache(maxsize=512)
+def _names_known_type(accept: str) -> bool:
+    return any(part.partition(";")[0].strip() in ("*/*", *PRODUCED) for part in accept.split(","))
 
 
 def wanted_form(accept: str) -> Form:
-    """The first acceptable alternative; what we cannot speak (protobuf, CBOR) is answered in JSON."""
-    if "as=" not in accept:
+    """The best alternative that we have."""
+    form = _first_form(accept)
+    if form is None:
+        known = ", ".join(PRODUCED)
+        raise not_acceptable(f"only the following media types are accepted: {known}")
+    return form
+
+
+@lru_cache(maxsize=512)
+def _first_form(accept: str) -> Form | None:
+    if not accept:
         return PLAIN
+    for media, parameters in _alternatives(accept):
+        for known in PRODUCED:
+            if media in (known, "*/*", "application/*") and (form := _form(parameters, known == YAML)):
+                return form
+    return None
+
+
+def _alternatives(accept: str) -> list[tuple[str, dict[str, str]]]:
+    """What a client accepts: the best first, of equals the most particular, of those the one named first."""
+    found = []
     for alternative in accept.split(","):
         media, *parameters = (part.strip() for part in alternative.split(";"))
         values = dict(parameter.partition("=")[::2] for parameter in parameters)
-        if media not in ("application/json", "*/*", "application/*", "application/yaml"):
-            continue
-        if not values.get("as"):
-            return PLAIN
-        if (
-            values["as"] in KNOWN
-            and values.get("g") == "meta.k8s.io"
-            and values.get("v") in ("v1", "v1beta1")
-        ):
-            return Form(values["as"])
-    return PLAIN
+        found.append((_quality(values.pop("q", "1")), media, values))
+    found.sort(key=lambda each: (-each[0], each[1].startswith("*"), each[1].endswith("*")))
+    return [(media, values) for _, media, values in found]
+
+
+def _quality(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return 1.0
+
+
+def _form(parameters: dict[str, str], yaml: bool) -> Form | None:
+    shape, version = parameters.get("as", ""), parameters.get("v", "")
+    pretty = parameters.get("pretty") == "1"
+    if not (shape or version or parameters.get("g")):
+        return Form(yaml=yaml, pretty=pretty) if yaml or pretty else PLAIN
+    known = shape in SHAPES and parameters.get("g") == "meta.k8s.io" and version in ("v1", "v1beta1")
+    return Form(shape, version, yaml, pretty) if known else None

@@ -1,4 +1,7 @@
-"""From a path and a method to a call: which resource, object, subresource and verb are meant. Pure."""
+"""From a path and a method to a call: which resource, object, subresource and verb are meant. Pure.
+
+A path that no resource has is 404; a method that a path has not, 405.
+"""
 
 from __future__ import annotations
 
@@ -9,29 +12,31 @@ from fairway.api.kind import Kind
 from fairway.apiserver.call import Call
 from fairway.httpserver import Request
 
-OBJECT_VERBS = {
-    "GET": "get",
-    "HEAD": "get",
-    "PUT": "update",
-    "PATCH": "patch",
-    "DELETE": "delete",
-}
-COLLECTION_VERBS = {
-    "GET": "list",
-    "HEAD": "list",
-    "POST": "create",
-    "DELETE": "deletecollection",
-}
+OBJECT_VERBS = {"GET": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+COLLECTION_VERBS = {"GET": "list", "POST": "create", "DELETE": "deletecollection"}
 SUBRESOURCE_VERBS = {**OBJECT_VERBS, "POST": "create"}
+PROXY_VERBS = {**SUBRESOURCE_VERBS, "HEAD": "get", "OPTIONS": "get"}
 
 
 class Routes:
     """Finds the kind a path speaks of."""
 
     def __init__(self, kinds: Iterable[Kind]) -> None:
-        self._kinds = {
-            (kind.resource.group, kind.resource.version, kind.resource.plural): kind for kind in kinds
-        }
+        self._kinds: dict[tuple[str, str, str], Kind] = {}
+        self._groups: set[str] = set()
+        self._subresources: dict[tuple[str, str], dict[str, tuple[str, ...]]] = {}
+        for kind in kinds:
+            resource = kind.resource
+            self._kinds[resource.group, resource.version, resource.plural] = kind
+            self._groups.add(resource.group)
+            self._subresources[resource.group, resource.plural] = {
+                subresource.name: subresource.verbs for subresource in kind.subresources()
+            }
+
+    def knows_group(self, path: str) -> bool:
+        """Whether a path below /apis is in a group that there is; others are not ours at all."""
+        parts = path.split("/", 3)
+        return parts[1] != "apis" or len(parts) < 3 or not parts[2] or parts[2] in self._groups
 
     def call(self, request: Request) -> Call:
         """The call that a request below /api or /apis makes; raises 404 or 405."""
@@ -48,9 +53,7 @@ class Routes:
         # anything else below is a resource inside it.
         if len(parts) >= 3 and parts[0] == "namespaces" and parts[2] not in ("status", "finalize"):
             namespace, parts = parts[1], parts[2:]
-        if not parts or not parts[0]:
-            raise path_not_found()
-        kind = self._kinds.get((group, version, parts[0]))
+        kind = self._kinds.get((group, version, parts[0] if parts else ""))
         if kind is None or bool(namespace) > kind.resource.namespaced:
             raise path_not_found()
         name = parts[1] if len(parts) > 1 else ""
@@ -60,27 +63,41 @@ class Routes:
             call.rest = request.raw_path.partition("/proxy")[2]
         elif len(parts) > 3:
             raise path_not_found()
-        call.verb = "watch" if legacy_watch and request.method == "GET" else verb_of(call)
+        call.verb = self._watch_verb(call) if legacy_watch else self._verb(call)
         return call
 
-
-def verb_of(call: Call) -> str:
-    method = call.request.method
-    if call.subresource == "proxy":
-        return SUBRESOURCE_VERBS.get(method, "get")
-    if call.subresource:
-        verbs = SUBRESOURCE_VERBS
-    elif call.name:
-        if call.kind.resource.namespaced and not call.namespace:
+    def _verb(self, call: Call) -> str:
+        kind = call.kind
+        somewhere = bool(call.namespace) or not kind.resource.namespaced
+        if call.name and not somewhere:
             raise path_not_found()
-        verbs = OBJECT_VERBS
-    else:
-        verbs = COLLECTION_VERBS
-    verb = verbs.get(method)
-    if verb is None:
-        raise method_not_allowed()
-    if verb == "create" and call.kind.resource.namespaced and not call.namespace:
-        raise method_not_allowed()
-    if verb in ("get", "list") and not call.subresource and call.flag("watch"):
+        if call.subresource:
+            return self._subresource_verb(call)
+        verbs = OBJECT_VERBS if call.name else COLLECTION_VERBS
+        if call.name and not any(verb in kind.verbs for verb in verbs.values()):
+            raise path_not_found()
+        verb = verbs.get(call.request.method)
+        if verb is None or verb not in kind.verbs or (verb != "list" and not somewhere):
+            raise method_not_allowed()
+        return "watch" if verb == "list" and call.flag("watch") else verb
+
+    def _subresource_verb(self, call: Call) -> str:
+        resource = call.kind.resource
+        allowed = self._subresources[resource.group, resource.plural].get(call.subresource)
+        if allowed is None:
+            raise path_not_found()
+        verbs = PROXY_VERBS if call.subresource == "proxy" else SUBRESOURCE_VERBS
+        verb = verbs.get(call.request.method)
+        if verb is None or verb not in allowed:
+            raise method_not_allowed()
+        return verb
+
+    def _watch_verb(self, call: Call) -> str:
+        """The deprecated paths below /watch/: of a collection or of one object."""
+        if call.subresource or "watch" not in call.kind.verbs:
+            raise path_not_found()
+        if call.name and call.kind.resource.namespaced and not call.namespace:
+            raise path_not_found()
+        if call.request.method != "GET":
+            raise method_not_allowed()
         return "watch"
-    return verb

@@ -12,17 +12,19 @@ from pathlib import Path
 
 import structlog
 
-from fairway.api.errors import internal_error, too_large
+from fairway.api.errors import internal_error, method_not_allowed, too_large
 from fairway.api.kinds import ALL
+from fairway.api.kinds.pod_spec.scope import CLUSTER_POLICY
 from fairway.api.resources import ENDPOINTS, INGRESSES, SERVICES
 from fairway.api.schema.openapi import OpenApi
+from fairway.apiserver.admission import Plugins
 from fairway.apiserver.allocators.endpoints import EndpointsGuard
 from fairway.apiserver.allocators.range_keeper import RangeKeeper
 from fairway.apiserver.allocators.repairer import Repairer
 from fairway.apiserver.allocators.services import ServiceAllocator
 from fairway.apiserver.allocators.upkeep import keep_allocations
 from fairway.apiserver.api import Api
-from fairway.apiserver.authenticate import Authenticator, read_token_file
+from fairway.apiserver.authenticate import Authenticator, ServiceAccountTokens, read_token_file
 from fairway.apiserver.bootstrap import bootstrap
 from fairway.apiserver.certificates import ADMIN, Authority, Pair, kubeconfig, write_private
 from fairway.apiserver.commit import Committer, Companion
@@ -35,6 +37,7 @@ from fairway.apiserver.openapi import served
 from fairway.apiserver.respond import status_answer
 from fairway.apiserver.route import Routes
 from fairway.apiserver.server import ApiServer
+from fairway.apiserver.service_account_tokens import TokenAuthority
 from fairway.apiserver.store import Store
 from fairway.httpserver import HttpServer
 from fairway.storage.backend import Backend
@@ -49,7 +52,9 @@ async def run(config: Config, ready: Callable[[], None] = lambda: None) -> None:
     authority = Authority.open(config.data / "pki")
     store = Store(open_backend(config), ALL)
     companions: dict[object, Companion] = {}
-    committer = Committer(store, companions)  # type: ignore[arg-type]
+    CLUSTER_POLICY.allow_privileged = config.allow_privileged
+    admission = Plugins(store, config.disabled_admission)
+    committer = Committer(store, companions, admission=admission)  # type: ignore[arg-type]
     companions[SERVICES] = ServiceAllocator(
         store, config.service_networks, config.node_ports, committer.clock
     )
@@ -57,7 +62,8 @@ async def run(config: Config, ready: Callable[[], None] = lambda: None) -> None:
     companions[INGRESSES] = DefaultIngressClass(store)
     await store.open()
     await bootstrap(committer, config)
-    server = build_server(config, Api(store, committer, NodeConnector(client_context(authority))), authority)
+    application = build_application(config, store, committer, authority)
+    server = build_server(config, application, authority)
     upkeep = [
         asyncio.create_task(keep_compacting(store)),
         asyncio.create_task(
@@ -74,6 +80,7 @@ async def run(config: Config, ready: Callable[[], None] = lambda: None) -> None:
         ready()
         await asyncio.Event().wait()
     finally:
+        application.stopping = True
         for task in upkeep:
             task.cancel()
         await asyncio.gather(*upkeep, return_exceptions=True)
@@ -93,19 +100,21 @@ def open_backend(config: Config) -> Backend:
     return SqliteBackend(sqlite_path(config.store, config.data))
 
 
-def build_server(config: Config, api: Api, authority: Authority) -> HttpServer:
-    tokens = read_token_file(config.token_file) if config.token_file else {}
-    application = ApiServer(
-        api,
-        Routes(ALL),
-        Discovery(ALL, f"{config.advertised}:{config.port}"),
-        Authenticator(tokens),
-        OpenApi(served(ALL)),
-    )
+def build_application(config: Config, store: Store, committer: Committer, authority: Authority) -> ApiServer:
+    tokens = TokenAuthority.open(config.data / "pki" / "sa.key", committer.clock)
+    users = read_token_file(config.token_file) if config.token_file else {}
+    authenticator = Authenticator(users, ServiceAccountTokens(tokens, store))
+    api = Api(store, committer, NodeConnector(client_context(authority)), authenticator, tokens)
+    discovery = Discovery(ALL, f"{config.advertised}:{config.port}")
+    return ApiServer(api, Routes(ALL), discovery, OpenApi(served(ALL)))
+
+
+def build_server(config: Config, application: ApiServer, authority: Authority) -> HttpServer:
     return HttpServer(
         application.handle,
         tls=tls_context(authority, server_names(config)),
         too_large=status_answer(too_large()),
+        unknown_method=status_answer(method_not_allowed()),
         internal_error=status_answer(internal_error("the request could not be answered")),
     )
 

@@ -10,67 +10,84 @@ import structlog
 from fairway.api.errors import StatusError, internal_error, method_not_allowed, path_not_found
 from fairway.api.schema.openapi import OpenApi
 from fairway.apiserver.api import Api
-from fairway.apiserver.authenticate import Authenticator, is_public
+from fairway.apiserver.authenticate import is_public
 from fairway.apiserver.call import Call, User
 from fairway.apiserver.discovery import Discovery, version
 from fairway.apiserver.encoding import encode
+from fairway.apiserver.health import NOT_FOUND, health_answer
+from fairway.apiserver.negotiate import PRODUCED, STREAMED, demand_known_type
 from fairway.apiserver.openapi import openapi_answer
-from fairway.apiserver.respond import status_answer
+from fairway.apiserver.options import check_timeout
+from fairway.apiserver.respond import bytes_answer, requested_form, status_answer
+from fairway.apiserver.reviews import REVIEWS
 from fairway.apiserver.route import Routes
 from fairway.apiserver.subresources import subresource_of
+from fairway.apiserver.subresources.binding import bind
 from fairway.apiserver.verbs import VERBS
 from fairway.httpserver import Request, Response
 from fairway.httpserver.messages import Answer
 
 log = structlog.get_logger()
 
+# Subresources that connect the client with something else, which then speaks whatever it speaks.
+CONNECTIONS = ("attach", "exec", "log", "portforward", "proxy")
+
 
 class ApiServer:
-    def __init__(
-        self,
-        api: Api,
-        routes: Routes,
-        discovery: Discovery,
-        authenticator: Authenticator,
-        openapi: OpenApi,
-    ) -> None:
+    def __init__(self, api: Api, routes: Routes, discovery: Discovery, openapi: OpenApi) -> None:
         self._api = api
         self._routes = routes
         self._discovery = discovery
-        self._authenticator = authenticator
         self._openapi = openapi
+        self.stopping = False
 
     async def handle(self, request: Request) -> Answer:
         try:
             if is_public(request.raw_path):
-                return public_answer(request)
-            user = self._authenticator.user(request)
+                return self._public(request)
+            user = self._api.authenticator.user(request)
             return await self._answer(request, user)
         except StatusError as error:
-            return status_answer(error)
+            return status_answer(error, request)
         except Exception as error:
             log.exception("request failed", method=request.method, target=request.target)
-            return status_answer(internal_error(f"{type(error).__name__}: {error}"))
+            return status_answer(internal_error(f"{type(error).__name__}: {error}"), request)
+
+    def _public(self, request: Request) -> Response:
+        if request.raw_path == "/version":
+            return bytes_answer(requested_form(request), encode(version()), 200, ())
+        return health_answer(request.path, request.query(), self.stopping)
 
     async def _answer(self, request: Request, user: User) -> Answer:
         path = request.path
+        if not self._routes.knows_group(path):
+            return NOT_FOUND
         if path.startswith(("/api/", "/apis/")) and path.strip("/").count("/") >= (
             2 if path.startswith("/api/") else 3
         ):
             return await self._resource(request, user)
+        return self._document(request, path) or NOT_FOUND
+
+    def _document(self, request: Request, path: str) -> Response | None:
+        """Discovery and other descriptions of the server itself."""
         accept = request.headers.get("accept", "")
         document = self._discovery.answer(path, accept)
         if document:
-            if request.method not in ("GET", "HEAD"):
+            if request.method != "GET":
                 raise method_not_allowed()
             return Response(200, encode(document[0]), document[1])
         if path.startswith("/openapi/"):
             found = openapi_answer(self._openapi, request)
             if found:
                 return found
+        if path == "/openid/v1/jwks":
+            return Response(200, encode(self._api.tokens.key_set()), "application/jwk-set+json")
+        if path == "/.well-known/openid-configuration":
+            base = f"https://{request.headers.get('host', '')}"
+            return Response(200, encode(self._api.tokens.configuration(base)))
         if path.startswith(("/api/", "/apis/")):
             raise path_not_found()
-        return Response(404, b"404 page not found\n", "text/plain; charset=utf-8")
+        return None
 
     async def _resource(self, request: Request, user: User) -> Answer:
         call = self._routes.call(request)
@@ -78,20 +95,27 @@ class ApiServer:
         if call.kind.deprecation:
             call.warnings.append(call.kind.deprecation)
         try:
+            check_call(call)
             return await self._answer_call(call)
         except StatusError as error:
-            return status_answer(error, call.warnings)
+            return status_answer(error, request, call.warnings)
 
     async def _answer_call(self, call: Call) -> Answer:
-        subresource = subresource_of(call) if call.subresource else None
-        if subresource:
-            return await subresource(self._api, call)
-        if call.verb not in call.kind.verbs and not call.subresource:
-            raise method_not_allowed()
+        if not call.kind.stored:
+            return await (REVIEWS.get(call.kind.resource) or bind)(self._api, call)
+        if call.subresource:
+            if subresource := subresource_of(call):
+                return await subresource(self._api, call)
+            if call.subresource != "status":
+                raise path_not_found()
         return await VERBS[call.verb](self._api, call)
 
 
-def public_answer(request: Request) -> Response:
-    if request.raw_path == "/version":
-        return Response(200, encode(version()))
-    return Response(200, b"ok", "text/plain; charset=utf-8")
+def check_call(call: Call) -> None:
+    """What can be refused before anyone looks at the object."""
+    if call.subresource in CONNECTIONS:
+        return
+    produced = STREAMED if call.verb in ("list", "watch") else PRODUCED
+    demand_known_type(call.request.headers.get("accept", ""), produced)
+    if call.verb != "watch" and "timeout" in call.params:
+        check_timeout(call)

@@ -53,6 +53,19 @@ class Bucket:
         high = bisect_left(self._order, f"{namespace}0")  # "0" follows "/"
         return map(self.entries.__getitem__, self._order[low:high])
 
+    def at(self, revision: int, namespace: str = "") -> list[Entry]:
+        """Entries as they were at a revision that the window of events still reaches back to, sorted by
+        key."""
+        before: dict[str, Entry | None] = {}
+        for event in self.feed.since(revision):
+            if not namespace or event.entry.namespace == namespace:
+                before.setdefault(event.entry.key, event.previous)
+        if not before:
+            return list(self.in_order(namespace))
+        now = {entry.key: entry for entry in self.in_order(namespace)}
+        then = {**now, **before}
+        return [entry for _, entry in sorted(then.items()) if entry is not None]
+
     def apply(self, change: Change, *, announce: bool = True) -> None:
         key = change.key[len(self.prefix) :]
         previous = self.entries.get(key)
@@ -63,7 +76,7 @@ class Bucket:
             self._order = None
             event = Event(DELETED, previous.at(change.revision), previous)
         else:
-            entry = Entry(self.kind, key, change.value, change.revision, change.created)
+            entry = Entry(key, change.value, change.revision, change.created)
             self.entries[key] = entry
             if previous is None:
                 self._order = None
@@ -77,8 +90,13 @@ class Store:
 
     def __init__(self, backend: Backend, kinds: Iterable[Kind]) -> None:
         self._backend = backend
-        self._buckets: dict[Resource, Bucket] = {kind.resource: Bucket(kind) for kind in kinds}
+        kinds = list(kinds)
+        stored = [kind for kind in kinds if kind.stored and kind.face is None]
+        self._buckets: dict[Resource, Bucket] = {kind.resource: Bucket(kind) for kind in stored}
         self._by_prefix = {bucket.prefix: bucket for bucket in self._buckets.values()}
+        for kind in kinds:
+            if kind.face:
+                self._buckets[kind.resource] = self._buckets[kind.face.of]
         self.allocations: dict[str, int] = {}
         """Keys under /allocations/ and their revisions."""
         self.revision = 0
@@ -92,13 +110,13 @@ class Store:
         for record in (await self._backend.range("", revision=start)).records if start else []:
             self._apply(Change(record.revision, record.key, record.value, record.created), False)
         self.revision = start
-        for bucket in self._buckets.values():
+        for bucket in self._by_prefix.values():
             bucket.feed.oldest = start
         self._follower = asyncio.create_task(self._follow(start))
         await self.reached(self._backend.revision)
 
     def end_watches(self) -> None:
-        for bucket in self._buckets.values():
+        for bucket in self._by_prefix.values():
             bucket.feed.close()
 
     async def close(self) -> None:
@@ -134,7 +152,7 @@ class Store:
 
     async def compact(self, revision: int) -> None:
         await self._backend.compact(revision)
-        for bucket in self._buckets.values():
+        for bucket in self._by_prefix.values():
             bucket.feed.forget(revision)
 
     async def _follow(self, start: int) -> None:

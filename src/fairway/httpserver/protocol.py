@@ -117,6 +117,8 @@ class HttpProtocol(asyncio.Protocol):
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade as upgrade:
             self._leftover = data[upgrade.args[0] :]
+        except httptools.HttpParserInvalidMethodError:
+            self._refuse_connection(405, self._server.unknown_method)
         except httptools.HttpParserError:
             self._refuse_connection(400)
 
@@ -265,11 +267,11 @@ class HttpProtocol(asyncio.Protocol):
             leftover, self._leftover = self._leftover, b""
             self.data_received(leftover)
 
-    def _refuse_connection(self, status: int) -> None:
+    def _refuse_connection(self, status: int, answer: Response | None = None) -> None:
         if not self._transport.is_closing():
-            self._transport.write(
-                _head(status, "text/plain", (), "Content-Length: 0\r\nConnection: close\r\n\r\n")
-            )
+            answer = answer or Response(status, b"", "text/plain")
+            framing = f"Content-Length: {len(answer.body)}\r\nConnection: close\r\n\r\n"
+            self._transport.write(_head(status, answer.content_type, answer.headers, framing) + answer.body)
             self._transport.close()
 
     def close_if_idle(self) -> None:

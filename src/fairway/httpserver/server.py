@@ -22,11 +22,13 @@ class HttpServer:
         tls: ssl.SSLContext | None = None,
         body_limit: int = BODY_LIMIT,
         too_large: Response | None = None,
+        unknown_method: Response | None = None,
         internal_error: Response | None = None,
     ) -> None:
         self.handler = handler
         self.body_limit = body_limit
         self.too_large = too_large or Response(413, b"request body too large\n", "text/plain")
+        self.unknown_method = unknown_method or Response(405, b"unknown method\n", "text/plain")
         self.internal_error = internal_error or Response(500, b"internal error\n", "text/plain")
         self._connections: set[HttpProtocol] = set()
         self._all_closed = asyncio.Event()

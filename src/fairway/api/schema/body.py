@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any, Final, NoReturn
 
+import msgspec
+
 from fairway.api.errors import StatusError, bad_request
 from fairway.api.schema import protobuf
 from fairway.api.schema.conform import conform
@@ -34,30 +36,30 @@ _KIND_STRUCT: Final = (
 _INTERNAL: Final = {"": "core", "events.k8s.io": "core"}
 """Packages of the internal types, where they aren't called as the group's first word is."""
 
-_APPS: Final = ("apps/v1beta1", "apps/v1beta2")
-_EXTENSIONS: Final = "extensions/v1beta1"
-_RBAC: Final = ("rbac.authorization.k8s.io/v1alpha1", "rbac.authorization.k8s.io/v1beta1")
-_OTHER_VERSIONS: Final = {
-    "ClusterRole": _RBAC,
-    "ClusterRoleBinding": _RBAC,
-    "ControllerRevision": _APPS,
-    "DaemonSet": (_APPS[1], _EXTENSIONS),
-    "Deployment": (*_APPS, _EXTENSIONS),
-    "EndpointSlice": ("discovery.k8s.io/v1beta1",),
-    "Event": ("v1", "events.k8s.io/v1", "events.k8s.io/v1beta1"),
-    "IPAddress": ("networking.k8s.io/v1beta1",),
-    "Ingress": ("networking.k8s.io/v1beta1", _EXTENSIONS),
-    "IngressClass": ("networking.k8s.io/v1beta1",),
-    "Lease": ("coordination.k8s.io/v1beta1",),
-    "NetworkPolicy": (_EXTENSIONS,),
-    "PodDisruptionBudget": ("policy/v1beta1",),
-    "ReplicaSet": (_APPS[1], _EXTENSIONS),
-    "Role": _RBAC,
-    "RoleBinding": _RBAC,
-    "ServiceCIDR": ("networking.k8s.io/v1beta1",),
-    "StatefulSet": _APPS,
-}
-"""Versions that Kubernetes knows a kind in, besides the one we serve."""
+RETIRED: Final = frozenset(
+    (version, kind)
+    for version, kinds in (
+        ("extensions/v1beta1", "DaemonSet Deployment Ingress NetworkPolicy ReplicaSet Scale"),
+        ("apps/v1beta1", "ControllerRevision Deployment Scale StatefulSet"),
+        ("apps/v1beta2", "ControllerRevision DaemonSet Deployment ReplicaSet Scale StatefulSet"),
+        ("networking.k8s.io/v1beta1", "IPAddress Ingress IngressClass ServiceCIDR"),
+        ("discovery.k8s.io/v1beta1", "EndpointSlice"),
+        ("events.k8s.io/v1beta1", "Event"),
+        ("coordination.k8s.io/v1beta1", "Lease"),
+        ("policy/v1beta1", "Eviction PodDisruptionBudget"),
+        ("rbac.authorization.k8s.io/v1beta1", "ClusterRole ClusterRoleBinding Role RoleBinding"),
+        ("rbac.authorization.k8s.io/v1alpha1", "ClusterRole ClusterRoleBinding Role RoleBinding"),
+        ("authentication.k8s.io/v1beta1", "SelfSubjectReview TokenReview"),
+        (
+            "authorization.k8s.io/v1beta1",
+            "LocalSubjectAccessReview SelfSubjectAccessReview SubjectAccessReview",
+        ),
+    )
+    for kind in kinds.split()
+)
+"""Versions that Kubernetes still reads, and then refuses as not the one that the path is about."""
+
+_encode = msgspec.json.Encoder().encode
 
 
 def read_object(
@@ -77,19 +79,38 @@ def read_object(
         _refuse(version, actual, kind, str(wrong))
     if shape is not shape_of(api_version, kind):
         _check_version(version, actual, api_version, kind)
-        found = f"converting (v1.{actual}) to ({_internal(api_version)}.{kind}): unknown conversion"
+        found = f"converting (v1.{actual}) to ({internal_package(api_version)}.{kind}): unknown conversion"
         _refuse(version, actual, kind, found)
     stored["apiVersion"], stored["kind"] = api_version, kind
     return stored, warnings
 
 
 def _check_version(version: str, actual: str, api_version: str, kind: str) -> None:
-    """The right kind in another of its versions has a refusal of its own."""
-    if actual == kind and version in _OTHER_VERSIONS.get(kind, ""):
+    """A kind in another of its versions has a refusal of its own; Events are served in two."""
+    if (version, actual) in RETIRED or (actual == kind == "Event" and version != api_version):
         message = (
             f"the API version in the data ({version}) does not match the expected API version ({api_version})"
         )
         raise bad_request(message) from None
+
+
+def other_kind_fault(obj: dict[str, Any], api_version: str, kind: str) -> str:
+    """Why an object that should be of a kind, but says it is another, can't be taken; nothing if it is right.
+
+    Raises Undecodable where it isn't even sound as what it says.
+    """
+    version, actual = obj.get("apiVersion"), obj.get("kind")
+    if (version, actual) == (api_version, kind):
+        return ""
+    for name, value in (("Kind", actual), ("apiVersion", version)):
+        if not isinstance(value, str) or not value:
+            return f"Object '{name}' is missing in '{_encode(obj).decode()}'"
+    try:
+        conform(obj, shape_of(str(version), str(actual)))
+    except UnknownKind:
+        return f'no kind "{actual}" is registered for version "{version}" in scheme "{_SCHEME}"'
+    group, _, short = str(version).rpartition("/")
+    return f"unable to decode {group}/{short}, Kind={actual} into *{internal_package(api_version)}.{kind}"
 
 
 def _document(body: bytes, media_type: str, api_version: str, kind: str) -> tuple[dict[str, Any], list[str]]:
@@ -173,7 +194,8 @@ def _plain(value: Any) -> Any:
     return [_plain(item) for item in value] if isinstance(value, list) else value
 
 
-def _internal(api_version: str) -> str:
+def internal_package(api_version: str) -> str:
+    """Where Go keeps the internal types of a group; some messages name it."""
     group = api_version.rpartition("/")[0]
     return _INTERNAL.get(group) or group.partition(".")[0]
 

@@ -44,8 +44,54 @@ def _merged(first: Any, second: Any) -> Any:
 
 def strict_errors(obj: dict[str, Any], shape: Shape) -> list[str]:
     """`unknown field "spec.portz"`, `duplicate field "data.k"`…"""
+    return _first(_struct_errors(obj, shape, ""))
+
+
+def unknown_fields(obj: Any, shape: Shape) -> list[str]:
+    """Unknown fields alone: those of a struct before those further down, as Go finds them in plain maps."""
+    return _first(_unknown(obj, shape, ""))
+
+
+def _unknown(obj: Any, shape: Shape, path: str) -> Iterator[str]:
+    if not isinstance(obj, dict):
+        return
+    prefix = f"{path}." if path else ""
+    for name in sorted(name for name in obj if name not in shape.fields):
+        yield f'unknown field "{prefix}{name}"'
+    for name, field in shape.fields.items():
+        if name in obj and "&" in field.type:
+            yield from _unknown_below(obj[name], field.type, f"{prefix}{name}")
+
+
+def _unknown_below(value: Any, code: str, path: str) -> Iterator[str]:
+    if code.startswith("&"):
+        yield from _unknown(value, shape_named(code[1:]), path)
+    elif code.startswith("[]") and isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _unknown_below(item, code[2:], f"{path}[{index}]")
+    elif code.startswith("{}") and isinstance(value, dict):
+        for key, item in value.items():
+            yield from _unknown_below(item, code[2:], f"{path}.{key}")
+
+
+def repeated_members(document: Any, path: str = "") -> Iterator[str]:
+    """Members given twice anywhere in a document that was read with `Members`, whatever it is about."""
+    if isinstance(document, Members):
+        seen = set()
+        for name, value in document.written:
+            place = f"{path}.{name}" if path else name
+            if name in seen:
+                yield f'duplicate field "{place}"'
+            seen.add(name)
+            yield from repeated_members(value, place)
+    elif isinstance(document, list):
+        for index, item in enumerate(document):
+            yield from repeated_members(item, f"{path}[{index}]")
+
+
+def _first(errors: Iterator[str]) -> list[str]:
     found: dict[str, None] = {}
-    for error in _struct_errors(obj, shape, ""):
+    for error in errors:
         found[error] = None
         if len(found) == _MOST:
             break

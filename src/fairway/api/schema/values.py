@@ -38,10 +38,11 @@ class Undecodable(ValueError):
 class Mismatch(Undecodable):
     """A value of the wrong type. Its place is filled in on the way out of the structs around it."""
 
-    def __init__(self, value: Any, go: str, literal: bool = False) -> None:
+    def __init__(self, value: Any, go: str, literal: bool = False, is_struct: bool = False) -> None:
         kind = _JSON_KINDS.get(type(value), "number")
         self.kind = f"number {value}" if literal and kind == "number" else kind
         self.is_float = literal and isinstance(value, float)
+        self.is_struct = is_struct
         self.go = go
         self.struct = ""
         self.path: list[str] = []

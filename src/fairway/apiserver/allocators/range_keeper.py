@@ -16,7 +16,7 @@ from fairway.apiserver.allocators.cidrs import DEFAULT_READY, FINALIZER, RangeSt
 from fairway.apiserver.allocators.ranges import Network
 from fairway.apiserver.allocators.services import ALLOCATOR, MANAGED_BY
 from fairway.apiserver.commit import Committer
-from fairway.apiserver.verbs.update import prepare_main, prepare_status
+from fairway.apiserver.parts import MAIN, STATUS, unjudged
 
 
 class RangeKeeper:
@@ -48,8 +48,7 @@ class RangeKeeper:
                 SERVICE_CIDR,
                 step.name,
                 lambda old: with_finalizer(old, wanted=step.protect),
-                prepare=prepare_main,
-                validate=lambda new, old: [],
+                part=unjudged(MAIN),
             )
         if step.readiness:
             await set_readiness(self._committer, step.name, step.readiness)
@@ -63,8 +62,7 @@ async def ensure_default_range(committer: Committer, networks: Sequence[Network]
             SERVICE_CIDR,
             DEFAULT_RANGE,
             lambda old: {**old, "spec": {"cidrs": cidrs}},
-            prepare=prepare_main,
-            validate=lambda new, old: [],
+            part=unjudged(MAIN),
         )
     else:
         wanted: Obj = {"metadata": {"name": DEFAULT_RANGE}, "spec": {"cidrs": cidrs}}
@@ -87,7 +85,7 @@ async def set_readiness(committer: Committer, name: str, readiness: Readiness) -
             old["status"] = {"conditions": [*others, condition]}
         return old
 
-    await committer.update(SERVICE_CIDR, name, change, prepare=prepare_status, validate=lambda new, old: [])
+    await committer.update(SERVICE_CIDR, name, change, part=unjudged(STATUS))
 
 
 def with_finalizer(service_cidr: Obj, *, wanted: bool) -> Obj:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from urllib.parse import quote, urlencode
 
-from fairway.api.errors import StatusError, bad_request, method_not_allowed, not_found
+from fairway.api.errors import StatusError, bad_request, not_found
 from fairway.api.kind import Obj
 from fairway.api.resources import NODES, PODS
 from fairway.apiserver.api import Api
@@ -18,21 +18,17 @@ AGENT_PATHS = {"exec": "exec", "attach": "attach", "portforward": "portForward",
 
 
 async def streams(api: Api, call: Call) -> Answer:
-    if call.verb not in ("get", "create"):
-        raise method_not_allowed()
-    return await _forward(api, call)
+    return await _forward(api, call, upgrade=True)
 
 
 async def logs(api: Api, call: Call) -> Answer:
-    if call.verb != "get":
-        raise method_not_allowed()
     return await _forward(api, call)
 
 
-async def _forward(api: Api, call: Call) -> Answer:
+async def _forward(api: Api, call: Call, *, upgrade: bool = False) -> Answer:
     pod = found(api, call).obj()
     node = node_of(api, call, pod)
-    if call.subresource != "log" and not call.request.wants_upgrade:
+    if upgrade and not call.request.wants_upgrade:
         raise bad_request("Upgrade request required")
     path = [AGENT_PATHS[call.subresource], call.namespace, call.name]
     if call.subresource != "portforward":

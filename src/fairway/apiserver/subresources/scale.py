@@ -3,22 +3,55 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
-from fairway.api.errors import bad_request, conflict, method_not_allowed
-from fairway.api.kind import Obj
-from fairway.api.patches import decode_patch, json_patch, merge_patch
+from fairway.api.apply import Application, scale_owners, track_update, workload_owners
+from fairway.api.apply import apply as applied
+from fairway.api.kind import Kind, Obj
+from fairway.api.metadata import timestamp
+from fairway.api.patches import decode_patch
 from fairway.api.resources import Resource
+from fairway.api.validation.fields import invalid
+from fairway.api.validation.values import validate_non_negative
 from fairway.apiserver.api import Api
 from fairway.apiserver.call import Call
-from fairway.apiserver.decode import decode_object, media_type
-from fairway.apiserver.encoding import encode
+from fairway.apiserver.decode import (
+    check_place,
+    conform_applied,
+    conform_patched,
+    decode_configuration,
+    decode_object,
+)
+from fairway.apiserver.options import APPLY, check_writing
+from fairway.apiserver.parts import MAIN
+from fairway.apiserver.respond import object_answer
+from fairway.apiserver.tracking import note_nothing
 from fairway.apiserver.verbs.get import found
-from fairway.apiserver.verbs.patch import JSON
-from fairway.apiserver.verbs.update import prepare_main, validate_main
+from fairway.apiserver.verbs.patch import STRATEGIC, patch_type, patched
+from fairway.apiserver.verbs.update import uid_mismatch
 from fairway.httpserver import Response
 
 SCALE = Resource("autoscaling", "v1", "scales", "Scale")
+SCALE_KIND = Kind(SCALE)
+SCALE_PART = replace(MAIN, subresource="scale")
+
+Wanted = Callable[[Obj], Obj]
+
+
+async def scale(api: Api, call: Call) -> Response:
+    if call.verb == "get":
+        return object_answer(call, scale_of(call, found(api, call).obj()), resource=SCALE)
+    now = timestamp(api.committer.clock())
+    if call.verb == "update":
+        check_writing(call)
+        return await _set(api, call, partial(_put, call, now))
+    media = patch_type(call)
+    check_writing(call, media)
+    if media == APPLY:
+        return await _set(api, call, partial(_applied, call, now))
+    return await _set(api, call, partial(_patched, call, now, media))
 
 
 def scale_of(call: Call, workload: Obj) -> Obj:
@@ -28,58 +61,74 @@ def scale_of(call: Call, workload: Obj) -> Obj:
     status: Obj = {"replicas": (workload.get("status") or {}).get("replicas", 0)}
     if selector := call.kind.scale.selector(workload):
         status["selector"] = selector
+    replicas = (workload.get("spec") or {}).get("replicas", 0)
     return {
-        "kind": "Scale",
-        "apiVersion": "autoscaling/v1",
         "metadata": {name: metadata[name] for name in wanted if name in metadata},
-        "spec": _spec_of((workload.get("spec") or {}).get("replicas", 0)),
+        "spec": {"replicas": replicas} if replicas else {},
         "status": status,
     }
 
 
-def _spec_of(replicas: int) -> Obj:
-    return {"replicas": replicas} if replicas else {}
+async def _set(api: Api, call: Call, wanted: Wanted) -> Response:
+    """Write the replicas that a client wants, and who owns them then, into the workload."""
+    kind = call.kind
+    version = kind.resource.api_version
 
-
-async def scale(api: Api, call: Call) -> Response:
-    if call.verb == "get":
-        return Response(200, encode(scale_of(call, found(api, call).obj())))
-    if call.verb == "update":
-        wanted = decode_object(call, SCALE)
-        return await _set(api, call, lambda current: wanted)
-    if call.verb == "patch":
-        return await _patch(api, call)
-    raise method_not_allowed()
-
-
-async def _patch(api: Api, call: Call) -> Response:
-    media = media_type(call)
-    body = decode_patch(call.request.body)
-    if media == JSON:
-        return await _set(api, call, lambda current: json_patch(current, body))
-    return await _set(api, call, lambda current: merge_patch(current, body))
-
-
-async def _set(api: Api, call: Call, wanted: Callable[[Obj], Any]) -> Response:
     def change(workload: Obj) -> Obj:
-        asked = wanted(scale_of(call, workload))
-        version = (asked.get("metadata") or {}).get("resourceVersion")
-        if version and version != workload["metadata"]["resourceVersion"]:
-            raise conflict(call.kind.resource, call.name)
-        replicas = (asked.get("spec") or {}).get("replicas", 0)
-        if not isinstance(replicas, int) or replicas < 0:
-            raise bad_request(f"spec.replicas: Invalid value: {replicas}: must be greater than or equal to 0")
-        workload["spec"]["replicas"] = replicas
+        current = scale_of(call, workload)
+        entries = workload["metadata"].get("managedFields")
+        current["metadata"]["managedFields"] = scale_owners(entries, version)
+        asked = wanted(current)
+        _refuse_invalid(call, asked)
+        workload["spec"]["replicas"] = (asked.get("spec") or {}).get("replicas", 0)
+        workload["metadata"]["resourceVersion"] = asked["metadata"].get("resourceVersion", "")
+        owners = workload_owners(entries, asked["metadata"].get("managedFields"), version)
+        workload["metadata"]["managedFields"] = owners
+        if not owners:
+            del workload["metadata"]["managedFields"]
         return workload
 
-    kind = call.kind
     written = await api.committer.update(
-        kind,
-        call.key,
-        change,
-        prepare=prepare_main,
-        validate=lambda new, old: validate_main(kind, new, old),
-        dry_run=call.dry_run,
+        kind, call.key, change, part=SCALE_PART, track=note_nothing, dry_run=call.dry_run
     )
+    call.warnings += written.warnings
     obj = written.entry.obj() if written.entry else written.obj
-    return Response(200, encode(scale_of(call, obj)))
+    return object_answer(call, scale_of(call, obj), resource=SCALE)
+
+
+def _refuse_invalid(call: Call, asked: Obj) -> None:
+    replicas = (asked.get("spec") or {}).get("replicas", 0)
+    if errors := validate_non_negative("spec.replicas", replicas):
+        raise invalid("Scale", "autoscaling", call.name, errors)
+
+
+def _put(call: Call, now: str, current: Obj) -> Obj:
+    asked = decode_object(call, SCALE)
+    uid = asked["metadata"].get("uid")
+    if uid and uid != current["metadata"]["uid"]:
+        raise uid_mismatch(call, uid, current["metadata"]["uid"])
+    return _tracked(call, now, asked, current)
+
+
+def _patched(call: Call, now: str, media: str, current: Obj) -> Obj:
+    body = decode_patch(call.request.body)
+    whole = {"kind": "Scale", "apiVersion": SCALE.api_version, **current}
+    result: Any = patched(media, SCALE_KIND, whole, body)
+    asked = conform_patched(replace(call, kind=SCALE_KIND), result, body if media == STRATEGIC else None)
+    check_place(call, asked["metadata"], SCALE)
+    return _tracked(call, now, asked, current)
+
+
+def _tracked(call: Call, now: str, asked: Obj, current: Obj) -> Obj:
+    track_update(SCALE, asked, current, call.manager, now, {}, "scale")
+    return asked
+
+
+def _applied(call: Call, now: str, current: Obj) -> Obj:
+    configuration = decode_configuration(call)
+    application = Application(
+        SCALE, configuration, call.params["fieldManager"], now, call.flag("force"), "scale"
+    )
+    asked = conform_applied(replace(call, kind=SCALE_KIND), applied(application, current))
+    check_place(call, asked["metadata"], SCALE)
+    return asked

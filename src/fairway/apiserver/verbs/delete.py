@@ -2,169 +2,150 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import Any
 
-from fairway.api.errors import conflict, details_of, method_not_allowed, not_found
+from fairway.api.errors import conflict, details_of, forbidden, invalid_object, not_found
 from fairway.api.kind import Kind, Obj
-from fairway.api.metadata import mark_deleted, timestamp
-from fairway.api.resources import NAMESPACES, Resource
+from fairway.api.resources import NAMESPACES
+from fairway.api.validation.fields import ErrorList, invalid_value, not_supported
 from fairway.apiserver.api import Api
 from fairway.apiserver.call import Call
-from fairway.apiserver.commit import ATTEMPTS, Written, is_finished
+from fairway.apiserver.commit import ATTEMPTS, Written, same
 from fairway.apiserver.decode import decode_options
-from fairway.apiserver.encoding import encode, stored_text
+from fairway.apiserver.deletion import IMMORTAL, Options, Step, demand, next_step
 from fairway.apiserver.entry import Entry
-from fairway.apiserver.respond import form_of, list_answer, object_answer, warning_headers
-from fairway.apiserver.verbs.list import selected
+from fairway.apiserver.matching import selected
+from fairway.apiserver.options import check_listing, dry_run_errors, number, refused_options
+from fairway.apiserver.respond import document_answer, list_answer, object_answer
 from fairway.httpserver import Response
-from fairway.storage.backend import Compare, CompareFailed, Put
+from fairway.storage.backend import CompareFailed
 
-ORPHAN, FOREGROUND = "orphan", "foregroundDeletion"
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    grace: int | None = None
-    propagation: str = ""
-    uid: str = ""
-    resource_version: str = ""
-    dry_run: bool = False
-
-
-def options_of(call: Call) -> Options:
-    """From the body (DeleteOptions) or, without one, from the query."""
-    params = call.params
-    body = decode_options(call)
-    preconditions = body.get("preconditions") or {}
-    grace = body.get("gracePeriodSeconds", params.get("gracePeriodSeconds"))
-    propagation = body.get("propagationPolicy") or params.get("propagationPolicy") or ""
-    if body.get("orphanDependents", params.get("orphanDependents")) in (True, "true"):
-        propagation = "Orphan"
-    return Options(
-        int(grace) if grace is not None else None,
-        propagation,
-        preconditions.get("uid") or "",
-        preconditions.get("resourceVersion") or "",
-        call.dry_run or bool(body.get("dryRun")),
-    )
+POLICIES = ("Foreground", "Background", "Orphan", "nil")
+UNSAFE = "ignoreStoreReadErrorWithClusterBreakingPotential"
 
 
 async def delete(api: Api, call: Call) -> Response:
-    if call.subresource:
-        raise method_not_allowed()
     options = options_of(call)
     written = await delete_entry(api, call.kind, call.key, options)
     if written.removed and not call.kind.returns_deleted:
         return _success(call, written.obj)
-    return object_answer(call, written.obj)
+    accepted = not written.removed and options.orphan is False
+    return object_answer(call, written.obj, 202 if accepted else 200)
 
 
 def _success(call: Call, obj: Obj) -> Response:
     details = details_of(call.kind.resource, call.name)
     details["uid"] = obj["metadata"]["uid"]
     status = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
-    return Response(200, encode(status), headers=warning_headers(call.warnings))
+    return document_answer(call, status)
 
 
 async def delete_collection(api: Api, call: Call) -> Response:
     options = options_of(call)
+    check_listing(call, watching=False)
     entries = selected(api, call)
+    if limit := number(call, "limit"):
+        entries = entries[:limit]
+    shown = api.store.revision
     for entry in entries:
         try:
             await delete_entry(api, call.kind, entry.key, options)
         except Exception as error:
             if getattr(error, "code", 0) != 404:
                 raise
-    form_of(call)
-    return list_answer(call, entries, {"resourceVersion": str(api.store.revision)})
+    return list_answer(call, entries, {"resourceVersion": str(shown)})
 
 
 async def delete_entry(api: Api, kind: Kind, key: str, options: Options) -> Written:
+    """Carry out a deletion as far as it goes now."""
     bucket = api.store.bucket(kind.resource)
-    name = key.rpartition("/")[2]
+    namespace, _, name = key.rpartition("/")
     for _ in range(ATTEMPTS):
         entry = bucket.entries.get(key)
         if entry is None:
             raise not_found(kind.resource, name)
         obj = entry.obj()
-        check_preconditions(kind.resource, obj, options)
+        _refuse(kind, namespace, name, options)
+        demand(kind.resource, obj, options)
+        step = next_step(kind, obj, options, api.committer.clock())
         try:
-            return await _delete_once(api, kind, entry, obj, options)
+            return await _take(api, kind, entry, step, options.dry_run)
         except CompareFailed:
             await api.store.advance()
     raise conflict(kind.resource, name)
 
 
-async def _delete_once(api: Api, kind: Kind, entry: Entry, obj: Obj, options: Options) -> Written:
-    before = stored_text(obj)
-    mark(kind, obj, options, api)
-    if is_finished(kind, obj):
-        return await api.committer.remove(kind, entry, options.dry_run)
-    text = stored_text(obj)
-    if options.dry_run or text == before:
-        return Written(obj)
-    bucket = api.store.bucket(kind.resource)
-    key = bucket.storage_key(entry.key)
-    await api.store.transact([Compare(key, entry.revision)], [Put(key, text)])
-    written = bucket.entries.get(entry.key)
-    return Written(written.obj() if written else obj)
+async def _take(api: Api, kind: Kind, entry: Entry, step: Step, dry_run: bool) -> Written:
+    marked = step.marked
+    if marked is not None and not same(marked, entry.obj()):
+        if dry_run:
+            return Written(marked, removed=step.remove)
+        rewritten = await api.committer.rewrite(kind, entry, marked)
+        if rewritten is None:
+            return Written(marked, removed=True)
+        entry = rewritten
+    if step.remove:
+        return await api.committer.remove(kind, entry, dry_run)
+    return Written(entry.obj())
 
 
-def mark(kind: Kind, obj: Obj, options: Options, api: Api) -> None:
-    """What a deletion does to an object that may yet stay for a while."""
-    metadata = obj["metadata"]
-    finalizers = wanted_finalizers(metadata.get("finalizers") or [], options.propagation)
-    if finalizers:
-        metadata["finalizers"] = finalizers
-    else:
-        metadata.pop("finalizers", None)
-    now = api.committer.clock()
-    grace = grace_of(kind, obj, options)
-    if not metadata.get("deletionTimestamp"):
-        mark_deleted(obj, now, grace)
-        if kind.resource == NAMESPACES:
-            obj.setdefault("status", {})["phase"] = "Terminating"
-    elif grace < metadata.get("deletionGracePeriodSeconds", 0):
-        metadata["deletionGracePeriodSeconds"] = grace
-        metadata["deletionTimestamp"] = timestamp(now)
+def _refuse(kind: Kind, namespace: str, name: str, options: Options) -> None:
+    if kind.resource == NAMESPACES and name in IMMORTAL:
+        raise forbidden(NAMESPACES, name, "this namespace may not be deleted")
+    if options.unsafe:
+        why = "unsafe deletion is not allowed because the object is decodable from storage"
+        raise invalid_object(kind.resource, namespace, name, why)
 
 
-def grace_of(kind: Kind, obj: Obj, options: Options) -> int:
-    if kind.graceful is None:
-        return 0
-    usual = kind.graceful(obj)
-    if usual == 0:
-        return 0
-    if obj["metadata"].get("deletionTimestamp") and options.grace is None:
-        return int(obj["metadata"].get("deletionGracePeriodSeconds", usual))
-    return usual if options.grace is None else max(0, options.grace)
+# -- options ---------------------------------------------------------------------------------------------
 
 
-def wanted_finalizers(finalizers: list[str], propagation: str) -> list[str]:
-    if propagation == "Orphan":
-        return [f for f in finalizers if f not in (ORPHAN, FOREGROUND)] + [ORPHAN]
-    if propagation == "Foreground":
-        return [f for f in finalizers if f not in (ORPHAN, FOREGROUND)] + [FOREGROUND]
-    if propagation == "Background":
-        return [f for f in finalizers if f not in (ORPHAN, FOREGROUND)]
-    return finalizers
+def options_of(call: Call) -> Options:
+    """From the body (DeleteOptions) or, without one, from the query."""
+    if call.request.body:
+        return checked_options(decode_options(call))
+    params = call.params
+    given: Obj = {name: params[name] for name in ("propagationPolicy",) if params.get(name)}
+    if params.get("gracePeriodSeconds"):
+        given["gracePeriodSeconds"] = number(call, "gracePeriodSeconds")
+    for name in ("orphanDependents", UNSAFE):
+        if name in params:
+            given[name] = call.flag(name)
+    if "dryRun" in params:
+        given["dryRun"] = [params["dryRun"]]
+    return checked_options(given)
 
 
-def check_preconditions(resource: Resource, obj: Obj, options: Options) -> None:
-    metadata = obj["metadata"]
-    plain = Resource("", "v1", resource.kind, resource.kind)
-    if options.uid and options.uid != metadata["uid"]:
-        raise conflict(
-            plain,
-            metadata["name"],
-            f"the UID in the precondition ({options.uid}) does not match the UID in record"
-            f" ({metadata['uid']}). The object might have been deleted and then recreated",
-        )
-    if options.resource_version not in ("", metadata["resourceVersion"]):
-        raise conflict(
-            plain,
-            metadata["name"],
-            f"the ResourceVersion in the precondition ({options.resource_version}) does not match the"
-            f" ResourceVersion in record ({metadata['resourceVersion']})."
-            " The object might have been modified",
-        )
+def checked_options(given: Obj) -> Options:
+    errors = _errors(given)
+    if errors:
+        raise refused_options("DeleteOptions", errors)
+    preconditions: dict[str, Any] = given.get("preconditions") or {}
+    return Options(
+        given.get("gracePeriodSeconds"),
+        given.get("propagationPolicy") or "",
+        given.get("orphanDependents"),
+        preconditions.get("uid") or "",
+        preconditions.get("resourceVersion") or "",
+        bool(given.get("dryRun")),
+        bool(given.get(UNSAFE)),
+    )
+
+
+def _errors(given: Obj) -> ErrorList:
+    errors: ErrorList = []
+    policy = given.get("propagationPolicy")
+    if policy is not None and given.get("orphanDependents") is not None:
+        detail = "orphanDependents and deletionPropagation cannot be both set"
+        errors.append(invalid_value("propagationPolicy", policy, detail))
+    if policy is not None and policy not in POLICIES[:3]:
+        errors.append(not_supported("propagationPolicy", policy, POLICIES))
+    errors += dry_run_errors(given.get("dryRun") or [])
+    if given.get(UNSAFE):
+        others = ("dryRun", "gracePeriodSeconds", "orphanDependents", "preconditions", "propagationPolicy")
+        errors += [
+            invalid_value(UNSAFE, True, f"cannot be set together with .{name}")
+            for name in others
+            if given.get(name)
+        ]
+    return errors

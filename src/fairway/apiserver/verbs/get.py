@@ -1,11 +1,13 @@
-"""GET of one object, and of its status or scale."""
+"""GET of one object, or of its status."""
 
 from __future__ import annotations
 
-from fairway.api.errors import not_found, path_not_found
+from fairway.api.errors import not_found
 from fairway.apiserver.api import Api
 from fairway.apiserver.call import Call
 from fairway.apiserver.entry import Entry
+from fairway.apiserver.freshness import wait_until_fresh
+from fairway.apiserver.options import revision
 from fairway.apiserver.respond import entry_answer
 from fairway.httpserver import Response
 
@@ -18,6 +20,6 @@ def found(api: Api, call: Call) -> Entry:
 
 
 async def get(api: Api, call: Call) -> Response:
-    if call.subresource and not (call.subresource == "status" and call.kind.status):
-        raise path_not_found()
+    if call.params:
+        await wait_until_fresh(api.store, revision(call))
     return entry_answer(call, found(api, call))

@@ -1,75 +1,81 @@
-"""PATCH: JSON, merge and strategic merge patches of an object or its status."""
+"""PATCH of an object or its status: JSON, merge and strategic merge patches, and apply."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-from fairway.api.errors import bad_request, path_not_found, unsupported_media_type
+from fairway.api.errors import StatusError, unsupported_patch_type
 from fairway.api.kind import Kind, Obj
 from fairway.api.patches import decode_patch, json_patch, merge_patch, strategic_merge_patch
 from fairway.api.schema.shape import shape_of
 from fairway.apiserver.api import Api
 from fairway.apiserver.call import Call
-from fairway.apiserver.decode import conform_patched, media_type
+from fairway.apiserver.decode import check_place, conform_patched, drop_repeated_owners, media_type
+from fairway.apiserver.options import APPLY, check_writing
+from fairway.apiserver.parts import part_of
+from fairway.apiserver.tracking import noted_as
+from fairway.apiserver.verbs.apply import apply
 from fairway.apiserver.verbs.create import written_answer
-from fairway.apiserver.verbs.update import (
-    prepare_main,
-    prepare_status,
-    status_warnings,
-    update_warnings,
-    validate_main,
-    validate_status,
-)
 from fairway.httpserver import Response
 
 JSON = "application/json-patch+json"
 MERGE = "application/merge-patch+json"
 STRATEGIC = "application/strategic-merge-patch+json"
-APPLY = "application/apply-patch+yaml"
-
-Apply = Callable[[Obj], Obj]
 
 
 async def patch(api: Api, call: Call) -> Response:
-    if call.subresource and not (call.subresource == "status" and call.kind.status):
-        raise path_not_found()
-    kind = call.kind
-    status = call.subresource == "status"
+    media = patch_type(call)
+    check_writing(call, media)
+    if media == APPLY:
+        return await apply(api, call)
     written = await api.committer.update(
-        kind,
+        call.kind,
         call.key,
-        patcher(call),
-        prepare=prepare_status if status else prepare_main,
-        validate=lambda new, old: (validate_status if status else validate_main)(kind, new, old),
-        warn=lambda new, old: (status_warnings if status else update_warnings)(kind, new, old),
-        allocate=not status,
+        patcher(call, media),
+        part=part_of(call.subresource),
+        track=noted_as(call.manager),
         dry_run=call.dry_run,
     )
     return written_answer(call, written)
 
 
-def patcher(call: Call) -> Apply:
-    """The function that makes the wanted object of the stored one."""
+def patch_type(call: Call) -> str:
     media = media_type(call)
-    if media not in (JSON, MERGE, STRATEGIC):
-        raise unsupported_media_type((JSON, MERGE, STRATEGIC))
-    body = decode_patch(call.request.body)
+    if media not in (JSON, MERGE, STRATEGIC, APPLY):
+        raise unsupported_patch_type()
+    return media
+
+
+def patcher(call: Call, media: str) -> Callable[[Obj], Obj]:
+    """The function that makes the wanted object of the stored one."""
     kind = call.kind
+    body: Any = None
 
-    def apply(old: Obj) -> Obj:
-        whole = {"kind": kind.resource.kind, "apiVersion": kind.resource.api_version, **old}
-        new = _patched(media, kind, whole, body)
-        if not isinstance(new, dict) or not isinstance(new.get("metadata"), dict):
-            raise bad_request("the patch does not leave an object")
-        return conform_patched(call, new)
+    def change(old: Obj) -> Obj:
+        nonlocal body
+        body = decode_patch(call.request.body) if body is None else body
+        shown = kind.face.outward(old) if kind.face else old
+        whole = {"kind": kind.resource.kind, "apiVersion": kind.resource.api_version, **shown}
+        result = patched(media, kind, whole, body)
+        new = conform_patched(call, result, body if media == STRATEGIC else None)
+        check_place(call, new["metadata"], kind.resource)
+        drop_repeated_owners(call, new)
+        return kind.face.inward(new) if kind.face else new
 
-    return apply
+    return change
 
 
-def _patched(media: str, kind: Kind, old: Obj, body: Any) -> Any:
+def patched(media: str, kind: Kind, old: Obj, body: Any) -> Any:
     if media == JSON:
         return json_patch(old, body)
     if media == MERGE:
         return merge_patch(old, body)
-    return strategic_merge_patch(old, body, shape_of(kind.resource.api_version, kind.resource.kind))
+    resource = kind.resource
+    try:
+        return strategic_merge_patch(old, body, shape_of(resource.api_version, resource.kind))
+    except StatusError as error:
+        if error.code == 500:
+            # A mistake of the client's; Kubernetes answers 500, which clients take for a broken server.
+            raise StatusError(400, "BadRequest", error.message) from error
+        raise

@@ -2,98 +2,73 @@
 
 from __future__ import annotations
 
-from fairway.api.errors import not_found, path_not_found
-from fairway.api.kind import Kind, Obj
-from fairway.api.validation.fields import ErrorList, required
+from fairway.api.errors import StatusError, invalid_object, not_found
+from fairway.api.kind import Obj
 from fairway.apiserver.api import Api
 from fairway.apiserver.call import Call
-from fairway.apiserver.commit import refuse_invalid
-from fairway.apiserver.decode import decode_object
+from fairway.apiserver.decode import decode_object, drop_repeated_owners
+from fairway.apiserver.options import check_writing
+from fairway.apiserver.parts import part_of
+from fairway.apiserver.tracking import noted_as
 from fairway.apiserver.verbs.create import written_answer
 from fairway.httpserver import Response
 
 
-def prepare_main(kind: Kind, new: Obj, old: Obj) -> None:
-    """A main write never changes status."""
-    kind.default(new)
-    if kind.status:
-        if "status" in old:
-            new["status"] = old["status"]
-        else:
-            new.pop("status", None)
-    kind.prepare_update(new, old)
-
-
-def prepare_status(kind: Kind, new: Obj, old: Obj) -> None:
-    """A status write changes status, labels and annotations, nothing else."""
-    kind.default(new)
-    for name in [*new, *old]:
-        if name not in ("metadata", "status", "kind", "apiVersion"):
-            if name in old:
-                new[name] = old[name]
-            else:
-                new.pop(name, None)
-    kept = {"labels", "annotations", "managedFields", "resourceVersion", "finalizers"}
-    before = old["metadata"]
-    for name in [*new["metadata"], *before]:
-        if name not in kept:
-            if name in before:
-                new["metadata"][name] = before[name]
-            else:
-                new["metadata"].pop(name, None)
-    if kind.status:
-        kind.status.prepare_update(new, old)
-
-
-def validate_main(kind: Kind, new: Obj, old: Obj) -> ErrorList:
-    return kind.validate_update(new, old)
-
-
-def validate_status(kind: Kind, new: Obj, old: Obj) -> ErrorList:
-    return kind.status.validate_update(new, old) if kind.status else []
-
-
-def update_warnings(kind: Kind, new: Obj, old: Obj) -> list[str]:
-    return kind.update_warnings(new, old) if kind.update_warnings else kind.warnings(new)
-
-
-def status_warnings(kind: Kind, new: Obj, old: Obj) -> list[str]:
-    return kind.status.warnings(new) if kind.status else []
-
-
 async def update(api: Api, call: Call) -> Response:
-    if call.subresource and not (call.subresource == "status" and call.kind.status):
-        raise path_not_found()
+    check_writing(call)
     kind = call.kind
-    first = decode_object(call)
-    if not kind.unconditional_update and not first["metadata"].get("resourceVersion"):
-        missing = required("metadata.resourceVersion", "must be specified for an update")
-        if call.key in api.store.bucket(kind.resource).entries:
-            refuse_invalid(kind, first, [missing])
-    if kind.create_on_update and not call.subresource:
-        try:
-            return await _replace(api, call)
-        except Exception as error:
-            if getattr(error, "code", 0) != 404 or first["metadata"].get("resourceVersion"):
-                raise
-        written = await api.committer.create(kind, first, call.namespace, dry_run=call.dry_run)
-        return written_answer(call, written, 201)
-    return await _replace(api, call)
-
-
-async def _replace(api: Api, call: Call) -> Response:
-    kind = call.kind
+    wanted = _Wanted(call)
     if call.key not in api.store.bucket(kind.resource).entries:
-        raise not_found(kind.resource, call.name)
-    status = call.subresource == "status"
+        return await _create(api, call, wanted)
     written = await api.committer.update(
         kind,
         call.key,
-        lambda old: decode_object(call),
-        prepare=prepare_status if status else prepare_main,
-        validate=lambda new, old: (validate_status if status else validate_main)(kind, new, old),
-        warn=lambda new, old: (status_warnings if status else update_warnings)(kind, new, old),
-        allocate=not status,
+        wanted.over,
+        part=part_of(call.subresource),
+        track=noted_as(call.manager),
         dry_run=call.dry_run,
     )
     return written_answer(call, written)
+
+
+async def _create(api: Api, call: Call, wanted: _Wanted) -> Response:
+    """Some kinds come to be by PUT."""
+    if not call.kind.create_on_update or call.subresource:
+        raise not_found(call.kind.resource, call.name)
+    obj = wanted.obj()
+    if uid := obj["metadata"].get("uid"):
+        raise uid_mismatch(call, uid, "")
+    written = await api.committer.create(
+        call.kind, obj, call.namespace, manager=call.manager, dry_run=call.dry_run
+    )
+    return written_answer(call, written, 201)
+
+
+class _Wanted:
+    """The object in the body; read once, and again only if another write got in between."""
+
+    def __init__(self, call: Call) -> None:
+        self._call = call
+        self._first: Obj | None = self._read()
+
+    def _read(self) -> Obj:
+        obj = decode_object(self._call)
+        drop_repeated_owners(self._call, obj)
+        return obj
+
+    def obj(self) -> Obj:
+        first, self._first = self._first, None
+        return first if first is not None else self._read()
+
+    def over(self, old: Obj) -> Obj:
+        """A client that names a uid means that object and no other."""
+        obj = self.obj()
+        uid = obj["metadata"].get("uid")
+        if uid and uid != old["metadata"]["uid"]:
+            raise uid_mismatch(self._call, uid, old["metadata"]["uid"])
+        return obj
+
+
+def uid_mismatch(call: Call, asked: str, actual: str) -> StatusError:
+    why = f"Precondition failed: UID in precondition: {asked}, UID in object meta: {actual}"
+    return invalid_object(call.kind.resource, call.namespace, call.name, why)

@@ -79,9 +79,11 @@ def test_every_recorded_object_is_already_as_we_would_store_it() -> None:
             shape = shape_of(recorded["apiVersion"], recorded["kind"])
         except (UnknownKind, KeyError):
             continue  # tables and discovery documents are not stored
+        if recorded["kind"].endswith("List"):
+            continue  # nor are lists
         assert conform(deepcopy(recorded), shape, "Strict") == (recorded, []), name
         checked += 1
-    assert checked > 1000
+    assert checked > 900
 
 
 def expected_kind(step: Step) -> tuple[str, str] | None:

@@ -21,7 +21,6 @@ from fairway.apiserver.commit import Committer, Companion
 from fairway.apiserver.entry import Entry
 from fairway.apiserver.store import Store
 from fairway.apiserver.verbs.delete import Options, delete_entry
-from fairway.apiserver.verbs.update import prepare_main, validate_main
 from fairway.storage.backend import Delete, Put
 from fairway.storage.memory import MemoryBackend
 
@@ -68,15 +67,7 @@ class Cluster:
             fields = {key: value for key, value in (old["spec"] | spec).items() if value is not None}
             return {**old, "spec": fields}
 
-        written = await self.committer.update(
-            SERVICE,
-            f"{NAMESPACE}/{name}",
-            patched,
-            prepare=prepare_main,
-            validate=lambda new, old: validate_main(SERVICE, new, old),
-            allocate=True,
-        )
-        return written.obj
+        return (await self.committer.update(SERVICE, f"{NAMESPACE}/{name}", patched)).obj
 
     async def delete(self, name: str) -> None:
         await self.delete_object(SERVICES, f"{NAMESPACE}/{name}")
