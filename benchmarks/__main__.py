@@ -19,7 +19,9 @@ def main() -> None:
         report = Report(name)
         importlib.import_module(f"benchmarks.{name}").run(report)
         print(report.text())
-        (Path(__file__).parent / "results" / f"{name}.txt").write_text(report.text())
+        results = Path(__file__).parent / "results"
+        results.mkdir(exist_ok=True)
+        (results / f"{name}.txt").write_text(report.text())
 
 
 main()
