@@ -15,7 +15,7 @@ class Config:
     port: int = 6443
     bind: tuple[str, ...] = ("127.0.0.1",)
     store: str = ""
-    """`sqlite:///path`, `memory://`; empty for SQLite under the data directory."""
+    """`sqlite:///path`, `etcd://host:2379[,…]` or `memory://`; empty for SQLite under the data directory."""
     service_networks: tuple[Network, ...] = (ipaddress.ip_network("10.96.0.0/16"),)
     node_ports: tuple[int, int] = (30000, 32767)
     advertise_address: str = ""

@@ -92,6 +92,11 @@ async def run(config: Config, ready: Callable[[], None] = lambda: None) -> None:
 def open_backend(config: Config) -> Backend:
     if config.store.startswith("memory:"):
         return MemoryBackend()
+    if config.store.startswith("etcd:"):
+        # Imported only where it is used: its HTTP client takes 0.1 s.
+        from fairway.storage.etcd import EtcdBackend
+
+        return EtcdBackend.from_url(config.store)
     return SqliteBackend(sqlite_path(config.store, config.data))
 
 

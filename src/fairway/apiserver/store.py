@@ -173,6 +173,8 @@ class Store:
             else:
                 self.allocations[key] = change.revision
             return
+        if not key.startswith(ROOT):
+            return
         end = key.find("/", key.find("/", len(ROOT)) + 1) + 1
         bucket = self._by_prefix.get(key[:end])
         if bucket is None:

@@ -10,7 +10,7 @@ import click
 from fairway.apiserver.admission import KNOWN_PLUGINS
 from fairway.apiserver.config import Config
 from fairway.apiserver.run import run
-from fairway.cli.running import run_component
+from fairway.running import run_component
 
 
 def parse_port_range(text: str) -> tuple[int, int]:
@@ -38,7 +38,9 @@ def parse_plugins(text: str) -> frozenset[str]:
 @click.option(
     "--bind", "--bind-address", default="127.0.0.1", show_default=True, help="address, or several with commas"
 )
-@click.option("--store", default="", help="sqlite:///path (default: under DATA) or memory://")
+@click.option(
+    "--store", default="", help="sqlite:///path (default: under DATA), etcd://host:2379[,…] or memory://"
+)
 @click.option("--service-cluster-ip-range", default="10.96.0.0/16", show_default=True)
 @click.option("--service-node-port-range", default="30000-32767", show_default=True)
 @click.option("--advertise-address", default="", help="where other machines reach this server")

@@ -85,7 +85,8 @@ async def test_a_body_over_the_limit_is_refused_with_413(port: int) -> None:
 
 
 async def test_garbage_is_refused_with_400(port: int) -> None:
-    assert (await exchange(port, b"\x00\x01garbage\r\n\r\n")).startswith(b"HTTP/1.1 400")
+    assert (await exchange(port, b"GET / HTTP/1.1\r\nno colon\r\n\r\n")).startswith(b"HTTP/1.1 400")
+    assert (await exchange(port, b"\x00\x01garbage\r\n\r\n")).startswith(b"HTTP/1.1 4")
 
 
 async def test_an_unforeseen_error_is_a_500_and_the_server_goes_on(port: int) -> None:
