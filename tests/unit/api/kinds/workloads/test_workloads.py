@@ -23,7 +23,7 @@ EVERY = (*SELECTED, REPLICATION_CONTROLLER)
 NEGATIVE = "must be greater than or equal to 0"
 
 
-def each_kind(kinds: tuple[Kind, ...]) -> Any:
+def each_kind(kinds: tuple[Kind, ...]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("kind", kinds, ids=lambda kind: kind.resource.kind)
 
 
