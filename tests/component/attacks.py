@@ -108,7 +108,7 @@ ATTACKS = (
     Attack("a quantity of a huge exponent", "POST", PODS, pod("1e999999999"), statuses=(400, 422)),
     Attack("a quantity of a tiny exponent", "POST", PODS, pod("1e-999999999"), statuses=(400, 422)),
     Attack(
-        "a long text that is almost a quantity", "POST", PODS, pod("1" * 15_000 + "!"), statuses=(400, 422)
+        "a long text that is almost a quantity", "POST", PODS, pod("1" * 30_000 + "!"), statuses=(400, 422)
     ),
     Attack("a long name", "POST", CONFIG_MAPS, config_map("a" * 100_000 + "!"), statuses=(422,)),
     Attack("a name of many parts", "POST", CONFIG_MAPS, config_map("a." * 50_000), statuses=(422,)),
@@ -120,7 +120,7 @@ ATTACKS = (
         statuses=(422,),
     ),
     Attack(
-        "a selector of blanks", "GET", f"{CONFIG_MAPS}?labelSelector={'%20' * 10_000}", statuses=(200, 400)
+        "a selector of blanks", "GET", f"{CONFIG_MAPS}?labelSelector={'%20' * 16_000}", statuses=(200, 400)
     ),
     Attack("a selector of commas", "GET", f"{CONFIG_MAPS}?labelSelector={'a,' * 20_000}"),
     Attack("a selector of signs", "GET", f"{CONFIG_MAPS}?labelSelector={'!' * 50_000}"),
