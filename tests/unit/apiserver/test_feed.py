@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from fairway.api.kinds import ALL
-from fairway.api.resources import CONFIG_MAPS
 from fairway.apiserver import feed
 from fairway.apiserver.entry import Entry
 from fairway.apiserver.feed import ADDED, DELETED, MODIFIED, Event, Feed
 
-KIND = next(kind for kind in ALL if kind.resource == CONFIG_MAPS)
-
 
 def entry(name: str, revision: int, labels: str = "{}") -> Entry:
     stored = b'{"metadata":{"name":"%b","labels":%b}}' % (name.encode(), labels.encode())
-    return Entry(KIND, f"default/{name}", stored, revision, 1)
+    return Entry(f"default/{name}", stored, revision, 1)
 
 
 def event(revision: int) -> Event:
