@@ -37,7 +37,6 @@ class Pending(NamedTuple):
 
     changes: list[Change]
     done: asyncio.Future[int]
-    epoch: int
 
 
 class LocalBackend(ABC):
@@ -46,7 +45,6 @@ class LocalBackend(ABC):
     def __init__(self) -> None:
         self._stamps: dict[str, Stamp] = {}
         self._pending: dict[str, tuple[int, Stamp]] = {}
-        self._epoch = 0
         self._next = 1
         self._revision = 0
         self._compacted = 0
@@ -97,7 +95,7 @@ class LocalBackend(ABC):
         for change in changes:
             stamp = Stamp(revision, change.created) if change.value is not None else ABSENT
             self._pending[change.key] = (revision, stamp)
-        pending = Pending(changes, asyncio.get_running_loop().create_future(), self._epoch)
+        pending = Pending(changes, asyncio.get_running_loop().create_future())
         self._commit(pending)
         return await asyncio.shield(pending.done)
 
@@ -145,11 +143,9 @@ class LocalBackend(ABC):
                 pending.done.set_result(pending.changes[0].revision)
 
     def _failed(self, batch: Sequence[Pending], error: Exception) -> None:
-        """Later transactions were checked against the lost ones, so those of this epoch fail with them."""
-        if batch[0].epoch == self._epoch:
-            self._epoch += 1
-            self._pending.clear()
-            self._next = self._revision + 1
+        """`batch` is everything that was not yet durable: nothing may stand that was checked against it."""
+        self._pending.clear()
+        self._next = self._revision + 1
         for pending in batch:
             if not pending.done.done():
                 pending.done.set_exception(Unavailable(f"the store could not write: {error}"))
