@@ -90,11 +90,10 @@ class LocalBackend(ABC):
         for compare in compares:
             if self._stamp(compare.key).revision != compare.revision:
                 raise CompareFailed(compare.key)
-        revision, self._next = self._next, self._next + 1
-        changes = [self._numbered(operation, revision) for operation in operations]
+        changes = [self._numbered(operation) for operation in operations]
         for change in changes:
-            stamp = Stamp(revision, change.created) if change.value is not None else ABSENT
-            self._pending[change.key] = (revision, stamp)
+            stamp = Stamp(change.revision, change.created) if change.value is not None else ABSENT
+            self._pending[change.key] = (change.revision, stamp)
         pending = Pending(changes, asyncio.get_running_loop().create_future())
         self._commit(pending)
         return await asyncio.shield(pending.done)
@@ -120,7 +119,8 @@ class LocalBackend(ABC):
         pending = self._pending.get(key)
         return pending[1] if pending is not None else self._stamps.get(key, ABSENT)
 
-    def _numbered(self, operation: Operation, revision: int) -> Change:
+    def _numbered(self, operation: Operation) -> Change:
+        revision, self._next = self._next, self._next + 1
         if isinstance(operation, Put):
             created = self._stamp(operation.key).created or revision
             return Change(revision, operation.key, operation.value, created)
@@ -140,7 +140,7 @@ class LocalBackend(ABC):
             feed.put_nowait(changes)
         for pending in batch:
             if not pending.done.done():
-                pending.done.set_result(pending.changes[0].revision)
+                pending.done.set_result(pending.changes[-1].revision)
 
     def _failed(self, batch: Sequence[Pending], error: Exception) -> None:
         """`batch` is everything that was not yet durable: nothing may stand that was checked against it."""
