@@ -7,6 +7,7 @@ cancels what was being answered on it.
 from __future__ import annotations
 
 import asyncio
+import re
 from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 MAX_PIPELINED = 64
+# What is a request but for its method, which the parser doesn't know.
+REQUEST_LINE = re.compile(rb"[A-Z]+ /\S* HTTP/1\.[01]\r?\n")
 MAX_HEADER_BYTES = 1024 * 1024
 STATUS_LINES = {
     code: f"HTTP/1.1 {code} {reason_phrase(code)}\r\n".encode()
@@ -117,10 +120,12 @@ class HttpProtocol(asyncio.Protocol):
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade as upgrade:
             self._leftover = data[upgrade.args[0] :]
-        except httptools.HttpParserInvalidMethodError:
-            self._refuse_connection(405, self._server.unknown_method)
-        except httptools.HttpParserError:
-            self._refuse_connection(400)
+        except httptools.HttpParserError as error:
+            unknown_method = isinstance(error, httptools.HttpParserInvalidMethodError)
+            if unknown_method and REQUEST_LINE.match(data):
+                self._refuse_connection(405, self._server.unknown_method)
+            else:
+                self._refuse_connection(400)
 
     def eof_received(self) -> bool:
         if self._tunnel:
