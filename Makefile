@@ -11,6 +11,7 @@ install: .venv/.installed
 	tools/install-host-packages
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	$(BIN)/python tools/generate_schema.py --descriptions
 	touch $@
 
 demo: install

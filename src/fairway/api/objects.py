@@ -199,12 +199,14 @@ class Condition(View, frozen=True):
     reason: str = ""
     message: str = ""
     last_transition_time: str | None = None
+    last_heartbeat_time: str | None = None
 
 
 class Taint(View, frozen=True):
     key: str = ""
     value: str = ""
     effect: str = ""
+    time_added: str | None = None
 
 
 class NodeSpec(View, frozen=True):

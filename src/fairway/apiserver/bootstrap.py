@@ -9,18 +9,17 @@ import dataclasses
 
 from fairway.api.kind import Obj
 from fairway.api.kinds import ALL
-from fairway.api.metadata import timestamp
 from fairway.api.resources import (
     ENDPOINT_SLICES,
     ENDPOINTS,
     NAMESPACES,
-    SERVICE_CIDRS,
     SERVICES,
     Resource,
 )
+from fairway.apiserver.allocators.range_keeper import ensure_default_range
 from fairway.apiserver.commit import Committer
 from fairway.apiserver.config import Config
-from fairway.apiserver.parts import MAIN, STATUS, Part
+from fairway.apiserver.parts import MAIN, unjudged
 
 KINDS = {kind.resource: kind for kind in ALL}
 FIRST_NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
@@ -29,29 +28,8 @@ FIRST_NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
 async def bootstrap(committer: Committer, config: Config) -> None:
     for name in FIRST_NAMESPACES:
         await _ensure(committer, NAMESPACES, {"metadata": {"name": name}})
-    await _service_range(committer, config)
+    await ensure_default_range(committer, config.service_networks)
     await _own_service(committer, config)
-
-
-async def _service_range(committer: Committer, config: Config) -> None:
-    networks = [str(network) for network in config.service_networks]
-    wanted: Obj = {"metadata": {"name": "kubernetes"}, "spec": {"cidrs": networks}}
-    await _ensure(committer, SERVICE_CIDRS, wanted)
-    ready = {
-        "type": "Ready",
-        "status": "True",
-        "reason": "",
-        "message": "Kubernetes default Service CIDR is ready",
-        "lastTransitionTime": timestamp(committer.clock()),
-    }
-
-    def mark_ready(old: Obj) -> Obj:
-        conditions = (old.get("status") or {}).get("conditions") or []
-        if not any(c["type"] == "Ready" and c["status"] == "True" for c in conditions):
-            old["status"] = {"conditions": [ready]}
-        return old
-
-    await committer.update(KINDS[SERVICE_CIDRS], "kubernetes", mark_ready, part=_unjudged(STATUS))
 
 
 async def _own_service(committer: Committer, config: Config) -> None:
@@ -95,8 +73,4 @@ async def _ensure(committer: Committer, resource: Resource, wanted: Obj) -> None
                 old[name] = {**old.get(name, {}), **value} if isinstance(value, dict) else value
         return old
 
-    await committer.update(kind, key, mend, part=_unjudged(MAIN))
-
-
-def _unjudged(part: Part) -> Part:
-    return dataclasses.replace(part, validate=lambda kind, new, old: [])
+    await committer.update(kind, key, mend, part=unjudged(MAIN))

@@ -15,11 +15,15 @@ class Config:
     port: int = 6443
     bind: tuple[str, ...] = ("127.0.0.1",)
     store: str = ""
-    """`sqlite:///path`, `memory://`; empty for SQLite under the data directory."""
+    """`sqlite:///path`, `etcd://host:2379[,…]` or `memory://`; empty for SQLite under the data directory."""
     service_networks: tuple[Network, ...] = (ipaddress.ip_network("10.96.0.0/16"),)
     node_ports: tuple[int, int] = (30000, 32767)
     advertise_address: str = ""
     token_file: Path | None = None
+    disabled_admission: frozenset[str] = frozenset()
+    """Admission plugins, by Kubernetes' names, that are not to act."""
+    allow_privileged: bool = False
+    """Whether containers may be privileged."""
     extra_names: tuple[str, ...] = field(default=())
     """Further DNS names and addresses that the server's certificate is good for."""
 
@@ -31,8 +35,3 @@ class Config:
     def service_address(self) -> str:
         """The first address of the Service range: the API server's own virtual IP."""
         return str(self.service_networks[0].network_address + 1)
-
-    @property
-    def families(self) -> tuple[str, ...]:
-        """The IP families of Services, the default one first."""
-        return tuple(f"IPv{network.version}" for network in self.service_networks)

@@ -10,16 +10,9 @@ from fairway.api.kind import Obj
 from fairway.api.metadata import without_repeated_owners
 from fairway.api.patches.document import cannot_unmarshal, go_text
 from fairway.api.resources import Resource
-from fairway.api.schema.body import (
-    PROTOBUF,
-    YAML,
-    BadJson,
-    decode_json,
-    has_repeated_members,
-    other_kind_fault,
-    read_object,
-)
+from fairway.api.schema.body import PROTOBUF, YAML, other_kind_fault, read_object
 from fairway.api.schema.conform import conform
+from fairway.api.schema.json_body import BadJson, decode_json, has_repeated_members
 from fairway.api.schema.shape import shape_of
 from fairway.api.schema.strict import StrictDecodingError, unknown_fields
 from fairway.api.schema.unstructured import conversion_fault

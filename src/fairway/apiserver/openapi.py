@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from fairway.api.kind import Kind
-from fairway.api.schema.openapi import OpenApi
+from fairway.api.schema.openapi import V2_PROTOBUF, OpenApi
 from fairway.api.schema.operations import Served
 from fairway.httpserver import Request, Response
 
@@ -26,7 +26,7 @@ def openapi_answer(documents: OpenApi, request: Request) -> Response | None:
     path = request.path.strip("/")
     if path == "openapi/v2":
         if PROTOBUF in request.headers.get("accept", ""):
-            return Response(200, documents.v2_protobuf, PROTOBUF)
+            return Response(200, documents.v2_protobuf, V2_PROTOBUF)
         return Response(200, documents.v2)
     if path == "openapi/v3":
         return Response(200, documents.v3)

@@ -6,7 +6,7 @@ Each part says what it leaves as it was, what it checks, and which fields nobody
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 from fairway.api.apply.fieldset import FieldSet, union
@@ -110,3 +110,8 @@ STATUS = Part("status", prepare_status, _validate_status, _status_warnings)
 
 def part_of(subresource: str) -> Part:
     return STATUS if subresource == "status" else MAIN
+
+
+def unjudged(part: Part) -> Part:
+    """For what the server itself writes."""
+    return replace(part, validate=_accept)

@@ -14,10 +14,15 @@ import structlog
 
 from fairway.api.errors import internal_error, method_not_allowed, too_large
 from fairway.api.kinds import ALL
+from fairway.api.kinds.pod_spec.scope import CLUSTER_POLICY
 from fairway.api.resources import ENDPOINTS, INGRESSES, SERVICES
 from fairway.api.schema.openapi import OpenApi
+from fairway.apiserver.admission import Plugins
 from fairway.apiserver.allocators.endpoints import EndpointsGuard
+from fairway.apiserver.allocators.range_keeper import RangeKeeper
+from fairway.apiserver.allocators.repairer import Repairer
 from fairway.apiserver.allocators.services import ServiceAllocator
+from fairway.apiserver.allocators.upkeep import keep_allocations
 from fairway.apiserver.api import Api
 from fairway.apiserver.authenticate import Authenticator, ServiceAccountTokens, read_token_file
 from fairway.apiserver.bootstrap import bootstrap
@@ -47,27 +52,38 @@ async def run(config: Config, ready: Callable[[], None] = lambda: None) -> None:
     authority = Authority.open(config.data / "pki")
     store = Store(open_backend(config), ALL)
     companions: dict[object, Companion] = {}
-    committer = Committer(store, companions)  # type: ignore[arg-type]
-    companions[SERVICES] = ServiceAllocator(store, config.families, config.node_ports, committer.clock)
+    CLUSTER_POLICY.allow_privileged = config.allow_privileged
+    admission = Plugins(store, config.disabled_admission)
+    committer = Committer(store, companions, admission=admission)  # type: ignore[arg-type]
+    companions[SERVICES] = ServiceAllocator(
+        store, config.service_networks, config.node_ports, committer.clock
+    )
     companions[ENDPOINTS] = EndpointsGuard(store)
     companions[INGRESSES] = DefaultIngressClass(store)
     await store.open()
     await bootstrap(committer, config)
     application = build_application(config, store, committer, authority)
     server = build_server(config, application, authority)
-    compacting = asyncio.create_task(keep_compacting(store))
+    upkeep = [
+        asyncio.create_task(keep_compacting(store)),
+        asyncio.create_task(
+            keep_allocations(
+                Repairer(committer, config.node_ports), RangeKeeper(committer, config.service_networks)
+            )
+        ),
+    ]
     try:
         for address in config.bind:
             await server.listen(address, config.port)
         write_admin_kubeconfig(config, authority)
         log.info("serving", port=config.port, bind=",".join(config.bind), revision=store.revision)
         ready()
-        await asyncio.Event().wait()
+        await store.following()
     finally:
         application.stopping = True
-        compacting.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await compacting
+        for task in upkeep:
+            task.cancel()
+        await asyncio.gather(*upkeep, return_exceptions=True)
         store.end_watches()
         await server.stop()
         await store.close()
@@ -76,6 +92,11 @@ async def run(config: Config, ready: Callable[[], None] = lambda: None) -> None:
 def open_backend(config: Config) -> Backend:
     if config.store.startswith("memory:"):
         return MemoryBackend()
+    if config.store.startswith("etcd:"):
+        # Imported only where it is used: its HTTP client takes 0.1 s.
+        from fairway.storage.etcd import EtcdBackend
+
+        return EtcdBackend.from_url(config.store)
     return SqliteBackend(sqlite_path(config.store, config.data))
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import socket
 from asyncio import sleep
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Self
 
@@ -80,6 +80,26 @@ class Transport:
             yield answer.content.iter_any()
 
     @asynccontextmanager
+    async def websocket(
+        self, path: str, *, params: Sequence[tuple[str, str]], protocol: str
+    ) -> AsyncIterator[WebSocket]:
+        """A connection upgraded to a WebSocket of a subprotocol."""
+        url = URL(self.config.server + path).update_query(params)
+        try:
+            async with self._opened().ws_connect(
+                url,
+                protocols=(protocol,),
+                headers=self._identity({}),
+                server_hostname=self.config.tls_server_name,
+                max_msg_size=0,
+            ) as connection:
+                yield WebSocket(connection)
+        except aiohttp.WSServerHandshakeError as error:
+            raise error_from_answer(error.status, b"", None) from error
+        except (aiohttp.ClientError, OSError) as error:
+            raise Unavailable.unreachable(error) from error
+
+    @asynccontextmanager
     async def _exchange(
         self,
         method: str,
@@ -133,6 +153,25 @@ class Transport:
                 read_bufsize=1 << 20,
             )
         return self._session
+
+
+class WebSocket:
+    """Messages of bytes, both ways."""
+
+    def __init__(self, connection: aiohttp.ClientWebSocketResponse) -> None:
+        self._connection = connection
+
+    async def send(self, message: bytes) -> None:
+        await self._connection.send_bytes(message)
+
+    async def receive(self) -> bytes | None:
+        """The next message, or None once the other side has closed."""
+        message = await self._connection.receive()
+        if message.type is aiohttp.WSMsgType.BINARY:
+            return bytes(message.data)
+        if message.type is aiohttp.WSMsgType.TEXT:
+            return str(message.data).encode()
+        return None
 
 
 async def _raise_for_status(answer: aiohttp.ClientResponse) -> None:

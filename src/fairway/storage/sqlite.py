@@ -56,10 +56,12 @@ class SqliteBackend(LocalBackend):
 
     async def open(self) -> None:
         self._loop = asyncio.get_running_loop()
-        self._path.parent.mkdir(parents=True, exist_ok=True)
+        self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        # Before SQLite opens it, for SQLite gives its write-ahead log, full of secrets, the file's own mode.
+        self._path.touch(mode=0o600)
+        self._path.chmod(0o600)
         self._reader = self._connect()
         self._reader.executescript(SCHEMA)
-        self._path.chmod(0o600)
         for key, _, revision, created in self._reader.execute(AS_OF, _bounds("", revision=2**62)):
             self._stamps[key] = Stamp(revision, created)
         meta = dict(self._reader.execute("SELECT name, value FROM meta").fetchall())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
@@ -18,16 +18,37 @@ from fairway.storage.backend import (
     Put,
     Unavailable,
 )
+from fairway.storage.etcd import EtcdBackend
 from fairway.storage.memory import MemoryBackend
 from fairway.storage.sqlite import SqliteBackend
+from tests.unit.storage.etcd_process import etcd
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+@pytest.fixture(scope="module")
+def etcd_address() -> Iterator[str]:
+    with etcd() as address:
+        yield address
+
+
+@pytest.fixture(params=["memory", "sqlite", "etcd"])
 async def backend(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Backend]:
-    store: Backend = MemoryBackend() if request.param == "memory" else SqliteBackend(tmp_path / "store.db")
+    store: Backend
+    if request.param == "memory":
+        store = MemoryBackend()
+    elif request.param == "sqlite":
+        store = SqliteBackend(tmp_path / "store.db")
+    else:
+        store = EtcdBackend([request.getfixturevalue("etcd_address")])
     await store.open()
+    if request.param == "etcd":
+        await empty(store)
     yield store
     await store.close()
+
+
+async def empty(store: Backend) -> None:
+    for record in (await store.range("/")).records:
+        await store.transact([], [Delete(record.key)])
 
 
 async def put(store: Backend, key: str, value: bytes) -> int:

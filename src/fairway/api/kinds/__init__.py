@@ -20,6 +20,7 @@ from fairway.api.kinds import (
     policy,
     rbac,
     reviews,
+    secret,
     service,
     workloads,
 )
@@ -31,7 +32,7 @@ ALL: tuple[Kind, ...] = (
     service.SERVICE,
     endpoints.ENDPOINTS,
     configuration.CONFIG_MAP,
-    configuration.SECRET,
+    secret.SECRET,
     configuration.SERVICE_ACCOUNT,
     event.EVENT,
     event_v1.EVENT_V1,

@@ -16,13 +16,13 @@ from fairway.api.validation.fields import (
 from fairway.api.validation.metadata import validate_kept_finalizers
 from fairway.api.validation.names import dns_label_errors, dns_subdomain_errors, qualified_name_errors
 from fairway.api.validation.network import (
+    PROTOCOLS,
     ip_warnings,
     validate_ip,
     validate_port_number,
     validate_reachable_ip,
 )
 
-PROTOCOLS: Final = frozenset({"TCP", "UDP", "SCTP"})
 ADDRESS_LISTS: Final = ("addresses", "notReadyAddresses")
 MANAGED_BY: Final = "endpoints.kubernetes.io/managed-by"
 CONTROLLER: Final = "endpoint-controller"

@@ -10,8 +10,8 @@ from collections.abc import Callable, Collection
 from typing import Final
 
 from fairway.api.kind import Kind, Obj
+from fairway.api.kinds.service.addresses import family_of
 from fairway.api.resources import ENDPOINT_SLICES
-from fairway.api.validation.addresses import family, read_ip
 from fairway.api.validation.fields import (
     ErrorList,
     duplicate,
@@ -28,11 +28,10 @@ from fairway.api.validation.names import (
     label_value_errors,
     qualified_name_errors,
 )
-from fairway.api.validation.network import ip_warnings, validate_ip, validate_reachable_ip
+from fairway.api.validation.network import PROTOCOLS, ip_warnings, validate_ip, validate_reachable_ip
 from fairway.api.validation.values import IMMUTABLE
 
 ADDRESS_TYPES: Final = frozenset({"IPv4", "IPv6", "FQDN"})
-PROTOCOLS: Final = frozenset({"TCP", "UDP", "SCTP"})
 MOST_ENDPOINTS: Final = 1000
 MOST_ADDRESSES: Final = 100
 MOST_PORTS: Final = 20000
@@ -133,9 +132,8 @@ def _validate_address(
     malformed = [] if address in known else validate_ip(where, address)
     if malformed:
         return malformed
-    parsed = read_ip(address)
     errors: ErrorList = []
-    if parsed is None or family(parsed) != kind:
+    if family_of(address) != kind:
         errors.append(invalid_value(field, address, f"must be an {kind} address"))
     return errors + validate_reachable_ip(where, address)
 

@@ -6,16 +6,22 @@ The order of checks is kube-apiserver's: syntax, then apiVersion and kind, then 
 
 from __future__ import annotations
 
-import json
 from typing import Any, Final, NoReturn
 
 import msgspec
 
 from fairway.api.errors import StatusError, bad_request
-from fairway.api.schema import protobuf, syntax
+from fairway.api.schema import protobuf
 from fairway.api.schema.conform import conform
+from fairway.api.schema.json_body import (
+    BadJson,
+    decode_json,
+    decode_literally,
+    decode_members,
+    has_repeated_members,
+)
 from fairway.api.schema.shape import Shape, UnknownKind, shape_of
-from fairway.api.schema.strict import Members, StrictDecodingError, strict_errors
+from fairway.api.schema.strict import StrictDecodingError, strict_errors
 from fairway.api.schema.values import Mismatch, Undecodable
 from fairway.api.schema.yaml_body import BadYaml, decode_yaml_strictly
 
@@ -54,50 +60,6 @@ RETIRED: Final = frozenset(
 """Versions that Kubernetes still reads, and then refuses as not the one that the path is about."""
 
 _encode = msgspec.json.Encoder().encode
-_decode = msgspec.json.Decoder().decode
-
-
-class BadJson(ValueError):
-    """The document is no JSON; the message is Go's."""
-
-
-class Literal(float):
-    """A number that remembers how it was written, for messages."""
-
-    __slots__ = ("text",)
-    text: str
-
-    def __new__(cls, text: str) -> Literal:
-        number = super().__new__(cls, text)
-        number.text = text
-        return number
-
-    def __str__(self) -> str:
-        return self.text
-
-
-def decode_json(body: bytes) -> Any:
-    """The document; of members given twice the last counts. Raises BadJson."""
-    try:
-        return _decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return _decode_leniently(body)
-
-
-def _decode_leniently(body: bytes) -> Any:
-    """What Go accepts and strict parsers don't; what it doesn't accept either, it gives the reason for."""
-    try:
-        if fault := syntax.explain(body):
-            raise BadJson(fault)
-        return syntax.lenient(body)
-    except RecursionError:
-        raise BadJson("exceeded max depth") from None
-
-
-def has_repeated_members(body: bytes, decoded: Any) -> bool:
-    """Whether the document gives a member twice. Exact but for documents with escaped quotes by number, where
-    it may say yes in vain: a repeated member's quotes are in the body and not in what it was decoded to."""
-    return body.count(b'"') != _encode(decoded).count(b'"') or b"\\u0022" in body
 
 
 def read_object(
@@ -110,22 +72,26 @@ def read_object(
         shape = shape_of(version, actual)
         stored, warnings = _stored(document, shape, body, media_type, field_validation, complaints)
     except UnknownKind:
-        if (version, actual) in RETIRED:
-            expected = f"the expected API version ({api_version})"
-            raise bad_request(f"the API version in the data ({version}) does not match {expected}") from None
-        _refuse(
-            version,
-            actual,
-            kind,
-            f'no kind "{actual}" is registered for version "{version}" in scheme "{_SCHEME}"',
-        )
+        _check_version(version, actual, api_version, kind)
+        unknown = f'no kind "{actual}" is registered for version "{version}" in scheme "{_SCHEME}"'
+        _refuse(version, actual, kind, unknown)
     except (Undecodable, StrictDecodingError) as wrong:
         _refuse(version, actual, kind, str(wrong))
     if shape is not shape_of(api_version, kind):
+        _check_version(version, actual, api_version, kind)
         found = f"converting (v1.{actual}) to ({internal_package(api_version)}.{kind}): unknown conversion"
         _refuse(version, actual, kind, found)
     stored["apiVersion"], stored["kind"] = api_version, kind
     return stored, warnings
+
+
+def _check_version(version: str, actual: str, api_version: str, kind: str) -> None:
+    """A kind in another of its versions has a refusal of its own; Events are served in two."""
+    if (version, actual) in RETIRED or (actual == kind == "Event" and version != api_version):
+        message = (
+            f"the API version in the data ({version}) does not match the expected API version ({api_version})"
+        )
+        raise bad_request(message) from None
 
 
 def other_kind_fault(obj: dict[str, Any], api_version: str, kind: str) -> str:
@@ -200,9 +166,8 @@ def _stored(
         return conform(document, shape, field_validation)
     except Mismatch as wrong:
         if is_json and wrong.is_float:
-            conform(
-                json.loads(body, parse_float=Literal), shape
-            )  # the same fault, with the number as written
+            # Meets the same fault again, and words it with the number as it was written.
+            conform(decode_literally(body), shape)
         raise
 
 
@@ -215,7 +180,7 @@ def _stored_with_complaints(
     complaints: list[str],
 ) -> tuple[dict[str, Any], list[str]]:
     """The rare path: something is given twice, and must be reported where it stands."""
-    written = json.loads(body.decode("utf-8", "replace"), object_pairs_hook=Members) if is_json else document
+    written = decode_members(body) if is_json else document
     stored, _ = conform(_plain(written), shape)
     errors = complaints + strict_errors(written, shape)
     if errors and field_validation == "Strict":

@@ -105,9 +105,7 @@ def _field(field: Field) -> Decoder:
         absent = None if field.always else _DROP
         return lambda value, unknown: absent if value is None else decode(value, unknown)
     if field.type[:2] in ("[]", "{}") or field.type == "bytes":
-        absent = None if field.always else _DROP
-        keep_empty = field.always
-        return partial(_collection, decode, absent, keep_empty)
+        return partial(_collection, decode, None if field.always else _DROP)
     if field.omit_zero:
         return lambda value, unknown: _DROP if (found := decode(value, unknown)) is None else found
     if field.always or field.type.startswith("&") or field.type not in ZEROES or field.type == "quantity":
@@ -115,11 +113,9 @@ def _field(field: Field) -> Decoder:
     return lambda value, unknown: decode(value, unknown) or _DROP
 
 
-def _collection(decode: Decoder, absent: Any, keep_empty: bool, value: Any, unknown: list[str]) -> Any:
-    if value is None:
-        return absent
-    found = decode(value, unknown)
-    return found if found or keep_empty else _DROP
+def _collection(decode: Decoder, absent: Any, value: Any, unknown: list[str]) -> Any:
+    """Empty or absent is the same: protobuf, in which Kubernetes stores objects, can't tell."""
+    return absent if value is None else decode(value, unknown) or absent
 
 
 def _decoder(code: str, go: str) -> Decoder:

@@ -98,8 +98,8 @@ class Dialect:
 
     def _property(self, owner: str, field: Field) -> Schema:
         schema = self._type(field.type, "fields" if field.name == "fieldsV1" else "")
-        if self.wrap and "$ref" in schema and self.texts:
-            schema = {"allOf": [schema]}
+        if self.wrap and "$ref" in schema:
+            schema = {"allOf": [schema]}  # beside a bare reference, version 3 allows nothing else
         schema = self._described(schema, owner, field.name)
         marks = {
             "default": field.default,

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 import msgspec
 
+from fairway.api.schema import timestamps
 from fairway.api.schema.shape import UnknownKind, shape_of
 
 _MAGIC: Final = b"k8s\x00"
@@ -101,6 +102,8 @@ def _fields(data: bytes) -> Iterator[tuple[int, Value]]:
     while at < end:
         tag, at = _varint(data, at)
         number, wire = tag >> 3, tag & 7
+        if number == 0:
+            raise BadProtobuf(f"proto: illegal tag {number} (wire type {wire})")
         value: Value
         if wire == _VARINT:
             value, at = _varint(data, at)
@@ -113,8 +116,6 @@ def _fields(data: bytes) -> Iterator[tuple[int, Value]]:
             at += size
         else:
             raise BadProtobuf(f"proto: illegal wireType {wire}")
-        if number == 0:
-            raise BadProtobuf(f"proto: illegal tag {number} (wire type {wire})")
         if at > end:
             raise BadProtobuf("unexpected EOF")
         yield number, value
@@ -213,12 +214,12 @@ def _moment(value: Value) -> datetime | None:
 
 def _time(value: Value) -> str | None:
     moment = _moment(value)
-    return moment.strftime("%Y-%m-%dT%H:%M:%SZ") if moment else None
+    return timestamps.spell(moment) if moment else None
 
 
 def _microtime(value: Value) -> str | None:
     moment = _moment(value)
-    return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ") if moment else None
+    return timestamps.spell(moment, timestamps.MICROSECONDS) if moment else None
 
 
 def _raw(value: Value) -> Any:

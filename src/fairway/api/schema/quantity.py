@@ -8,6 +8,7 @@ resource lists (requests, limits, capacity) are rounded up to thousandths and sp
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from decimal import ROUND_UP, Context, Decimal
 from functools import lru_cache
 from typing import Final, NamedTuple
@@ -61,6 +62,23 @@ def canonical(text: str) -> str:
     return _spell(_parts(text.strip()), _MILLI)
 
 
+@lru_cache(maxsize=4096)
+def value_of(text: str) -> Decimal:
+    """The amount itself, for comparing; the text is known to be a quantity."""
+    parts = _parts(text)
+    return -parts.amount() if parts.negative else parts.amount()
+
+
+def total(texts: Iterable[str]) -> str:
+    """The sum, spelled in the notation of the first amount that isn't nothing."""
+    amount, notation = Decimal(0), "decimal"
+    for text in texts:
+        if not amount:
+            notation = _parts(text).notation
+        amount = _EXACT.add(amount, value_of(text))
+    return _spell_amount(abs(amount), amount < 0, notation, _MILLI)
+
+
 def _parts(text: str) -> _Parts:
     found = _SPELLING.fullmatch(text)
     if not text or found is None:
@@ -92,16 +110,19 @@ def _fits(parts: _Parts) -> bool:
 
 
 def _spell(parts: _Parts, finest: Decimal) -> str:
-    amount = parts.amount()
+    return _spell_amount(parts.amount(), parts.negative, parts.notation, finest)
+
+
+def _spell_amount(amount: Decimal, negative: bool, notation: str, finest: Decimal) -> str:
     if amount.as_tuple().exponent < finest.as_tuple().exponent:  # type: ignore[operator]  # never NaN
         amount = amount.quantize(finest, ROUND_UP, _EXACT)
-    sign = "-" if parts.negative and amount else ""
+    sign = "-" if negative and amount else ""
     whole = amount == amount.to_integral_value()
-    if parts.notation == "binary" and whole and amount >= 1024:
+    if notation == "binary" and whole and amount >= 1024:
         number, power = _reduce(int(amount), 1024, 10, 0, 60)
         return f"{sign}{number}{_BINARY_SUFFIX[power]}"
     number, power = _reduce(int(amount.scaleb(9, _EXACT)), 1000, 3, -9, 18)
-    if parts.notation == "exponent":
+    if notation == "exponent":
         return f"{sign}{number}e{power}" if power else f"{sign}{number}"
     return f"{sign}{number}{_DECIMAL_SUFFIX[power]}"
 

@@ -43,10 +43,13 @@ def canonical(text: str, layout: str = SECONDS) -> str:
     """The stored spelling. Raises BadTime."""
     if layout == SECONDS and _STORED.fullmatch(text):
         return text  # nearly every time that a client sends back
-    moment = parse(text, layout)
-    return (
-        moment.strftime("%Y-%m-%dT%H:%M:%S" + (".%f" if layout == MICROSECONDS else "")).rjust(20, "0") + "Z"
-    )
+    return spell(parse(text, layout), layout)
+
+
+def spell(moment: datetime, layout: str = SECONDS) -> str:
+    """A moment in UTC, as it is stored."""
+    unit = "microseconds" if layout == MICROSECONDS else "seconds"
+    return moment.replace(tzinfo=None).isoformat(timespec=unit) + "Z"
 
 
 def parse(text: str, layout: str = SECONDS) -> datetime:
@@ -75,8 +78,13 @@ def _moment(text: str, values: list[str]) -> datetime:
         if not lowest <= value <= highest:
             raise BadTime(f'parsing time "{text}": {name} out of range')
     micros = int(values[11][1:7].ljust(6, "0")) if values[11] else 0
-    local = datetime(max(year, 1), month, day, hour, minute, second, micros, _zone(values[12]))
-    return local.astimezone(UTC)
+    try:
+        return datetime(year, month, day, hour, minute, second, micros, _zone(values[12])).astimezone(UTC)
+    except (
+        ValueError,
+        OverflowError,
+    ):  # years that Go has and we don't: 0, and what zones make of 1 and 9999
+        raise BadTime(f'parsing time "{text}": year out of range') from None
 
 
 def _days(year: int, month: int) -> int:

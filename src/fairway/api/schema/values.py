@@ -118,9 +118,10 @@ def _time(layout: str, value: Any, unknown: list[str]) -> Any:
     if type(value) is not str:
         raise Mismatch(value, "string")
     try:
-        return timestamps.canonical(value, layout)
+        spelled = timestamps.canonical(value, layout)
     except timestamps.BadTime as bad:
         raise Undecodable(str(bad)) from None
+    return None if spelled.startswith("0001-01-01T00:00:00") else spelled  # Go's zero time
 
 
 def _bytes(value: Any, unknown: list[str]) -> Any:

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
+from fairway.api.schema.json_body import BadJson, decode_json, has_repeated_members
+
 if TYPE_CHECKING:
     import yaml
 
@@ -117,6 +119,8 @@ def decode_yaml(body: bytes) -> Any:
 
 def decode_yaml_strictly(body: bytes) -> tuple[Any, list[str]]:
     """The document, and what strict reading complains of: keys given twice."""
+    if body.startswith(b"{") and (found := _json(body)) is not None:
+        return found, []
     import yaml
 
     reader = _Reader(_parser(body))
@@ -125,9 +129,18 @@ def decode_yaml_strictly(body: bytes) -> tuple[Any, list[str]]:
     except yaml.MarkedYAMLError as bad:
         _refuse(bad)
     except yaml.YAMLError as bad:
-        raise BadYaml(f"yaml: {bad}") from None
+        raise BadYaml(f"yaml: {getattr(bad, 'reason', bad)}") from None
     complaints = ["yaml: unmarshal errors:\n" + "\n".join(reader.repeated)] if reader.repeated else []
     return found, complaints
+
+
+def _json(body: bytes) -> Any:
+    """JSON is YAML, and what programs send as YAML is mostly JSON; None if it has to be read the long way."""
+    try:
+        found = decode_json(body)
+    except BadJson:
+        return None
+    return None if has_repeated_members(body, found) else found
 
 
 def plain(word: str) -> Any:
@@ -168,7 +181,7 @@ def _parser(body: bytes) -> Any:
     except UnicodeDecodeError:
         raise BadYaml("yaml: invalid leading UTF-8 octet") from None
     except yaml.YAMLError as bad:
-        raise BadYaml(f"yaml: {bad}") from None
+        raise BadYaml(f"yaml: {getattr(bad, 'reason', bad)}") from None
 
 
 def _refuse(bad: yaml.MarkedYAMLError) -> NoReturn:

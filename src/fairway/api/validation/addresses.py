@@ -13,6 +13,10 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_add
 Address = IPv4Address | IPv6Address
 MAPPED_BITS = 96
 
+_OCTET = "(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
+is_plain_ipv4 = re.compile(rf"{_OCTET}(?:\.{_OCTET}){{3}}").fullmatch
+"""Whether the text is an IPv4 address as it should be written: nearly all are, and need no further look."""
+
 
 def read_ip(text: str) -> Address | None:
     """The address, read leniently; IPv4 written as IPv6 is IPv4."""

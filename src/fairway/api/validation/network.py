@@ -10,7 +10,15 @@ from collections.abc import Callable
 from ipaddress import IPv4Address, IPv6Address
 from typing import Final
 
-from fairway.api.validation.addresses import Address, family, is_mapped, is_strict_ip, read_cidr, read_ip
+from fairway.api.validation.addresses import (
+    Address,
+    family,
+    is_mapped,
+    is_plain_ipv4,
+    is_strict_ip,
+    read_cidr,
+    read_ip,
+)
 from fairway.api.validation.fields import ErrorList, invalid_for_each, invalid_value
 from fairway.api.validation.names import port_name_errors
 from fairway.api.validation.quoting import quoted
@@ -19,10 +27,14 @@ from fairway.api.validation.values import validate_range
 NOT_AN_IP: Final = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
 NOT_A_CIDR: Final = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
 HIGHEST_PORT: Final = 65535
+PROTOCOLS: Final = frozenset({"TCP", "UDP", "SCTP"})
+"""The protocols that ports of Services and endpoints may have."""
 
 
 def validate_ip(field: str, value: str, *, must_be_canonical: bool = False, only: str = "") -> ErrorList:
     """A single address; `only` is the family it has to be of, `IPv4` or `IPv6`."""
+    if only != "IPv6" and is_plain_ipv4(value):
+        return []
     address = read_ip(value)
     if address is None:
         return [invalid_value(field, value, NOT_AN_IP)]
@@ -51,8 +63,14 @@ SPECIAL_RANGES: Final[dict[str, Callable[[Address], bool]]] = {
 }
 
 
+SPECIAL_BEGINNINGS: Final = ("0.", "127.", "169.254.", "224.0.0.")
+"""How all IPv4 addresses begin that have to be looked at more closely."""
+
+
 def validate_reachable_ip(field: str, value: str) -> ErrorList:
     """An address that can be reached from elsewhere, as endpoints and external IPs have to be."""
+    if is_plain_ipv4(value) and not value.startswith(SPECIAL_BEGINNINGS):
+        return []
     address = read_ip(value)
     if address is None:
         return [invalid_value(field, value, "must be a valid IP address")]
@@ -63,6 +81,8 @@ def validate_reachable_ip(field: str, value: str) -> ErrorList:
 
 def ip_warnings(field: str, value: str) -> list[str]:
     """What to tell a client whose address is accepted, though it isn't written as it should be."""
+    if is_plain_ipv4(value):
+        return []
     address = read_ip(value)
     if address is None:
         return []

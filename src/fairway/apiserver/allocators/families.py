@@ -23,14 +23,12 @@ from fairway.api.validation.fields import ErrorList, invalid_value
 Families = tuple[str, ...]
 """The families of the cluster, the first one the default."""
 
-LINKED = ("type", "clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy")
-
 
 def fill_families(spec: Obj, before: Obj | None, available: Families) -> ErrorList:
     """Set ipFamilyPolicy and ipFamilies; what is wrong with them, if they can't be."""
     if not needs_cluster_ip(spec) or (before is not None and prefers_the_same(spec, before)):
         return []
-    if before is None and not any(spec.get(name) for name in LINKED[1:]):
+    if before is None and says_nothing(spec):
         spec["ipFamilyPolicy"], spec["ipFamilies"] = SINGLE, [available[0]]
         return []
     if spec.get("ipFamilyPolicy") is None:
@@ -47,6 +45,12 @@ def fill_families(spec: Obj, before: Obj | None, available: Families) -> ErrorLi
         _fill_headless(spec, available)
         return []
     return _fill(spec, available)
+
+
+def says_nothing(spec: Obj) -> bool:
+    """The usual case: addresses, families and policy are all left to the cluster."""
+    given = spec.get("clusterIP") or spec.get("clusterIPs") or spec.get("ipFamilies")
+    return not given and spec.get("ipFamilyPolicy") is None
 
 
 def prefers_the_same(spec: Obj, before: Obj) -> bool:

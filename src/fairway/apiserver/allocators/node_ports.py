@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from fairway.api.kind import Obj
 from fairway.api.kinds.service.traits import (
     allocates_node_ports,
+    held_node_ports,
     needs_health_check_port,
     needs_node_ports,
-    node_ports,
 )
 from fairway.api.validation.fields import FieldError, invalid_value
 from fairway.apiserver.allocators.ranges import Band, pick_free
@@ -52,12 +52,10 @@ class PortChange:
             self._take_health_check(spec)
 
     def update(self, spec: Obj, before: Obj) -> None:
-        held = set(node_ports(before))
+        held = held_node_ports(before)
         if needs_node_ports(spec):
             self._take_more(spec, held)
-            self.freed |= held - set(node_ports(spec))
-        elif needs_node_ports(before):
-            self.freed |= held
+        self.freed |= held - held_node_ports(spec)
         needed = needs_health_check_port(before)
         if not needed and needs_health_check_port(spec):
             self._take_health_check(spec)
@@ -65,7 +63,7 @@ class PortChange:
             self.freed |= _health_check(before)
 
     def delete(self, before: Obj) -> None:
-        self.freed |= set(node_ports(before)) | _health_check(before)
+        self.freed |= held_node_ports(before) | _health_check(before)
 
     def _take_first(self, spec: Obj) -> None:
         """Ports of the same number (one for TCP, one for UDP) share a node port unless they ask for two."""

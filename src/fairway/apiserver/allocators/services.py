@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 
 from fairway.api.errors import StatusError, internal_error
@@ -21,6 +21,7 @@ from fairway.api.metadata import timestamp
 from fairway.api.resources import ENDPOINTS, IP_ADDRESSES, SERVICE_CIDRS
 from fairway.api.validation.fields import ErrorList, FieldError, invalid, invalid_value
 from fairway.apiserver.allocators.addresses import (
+    DEFAULT_RANGE,
     OUTSIDE,
     TAKEN,
     AddressPool,
@@ -30,7 +31,7 @@ from fairway.apiserver.allocators.addresses import (
 )
 from fairway.apiserver.allocators.families import Families, fill_families, prefers_the_same
 from fairway.apiserver.allocators.node_ports import PortChange, PortRefused, PortsExhausted
-from fairway.apiserver.allocators.ranges import port_band
+from fairway.apiserver.allocators.ranges import Network, address_band, port_band
 from fairway.apiserver.commit import Rider
 from fairway.apiserver.encoding import stored_text
 from fairway.apiserver.store import ALLOCATIONS, Store
@@ -48,18 +49,19 @@ class ServiceAllocator:
     def __init__(
         self,
         store: Store,
-        families: Families,
+        networks: Sequence[Network],
         node_ports: tuple[int, int],
         clock: Callable[[], datetime],
         rng: random.Random | None = None,
     ) -> None:
         self._store = store
-        self._families = families
+        self._families: Families = tuple(f"IPv{network.version}" for network in networks)
+        self._own = [AddressRange(DEFAULT_RANGE, 0, network, address_band(network)) for network in networks]
         self._ports = port_band(*node_ports)
         self._clock = clock
         self._rng = rng or random.Random()
         self._pool = AddressPool((), self.is_taken, self._rng)
-        self._pool_of: tuple[int, ...] = ()
+        self._pool_of: tuple[int, ...] | None = None
 
     def ride(self, new: Obj | None, old: Obj | None) -> Rider:
         """Fill in what the Service needs, and say what to write along with it."""
@@ -85,11 +87,16 @@ class ServiceAllocator:
         return address in self._store.bucket(IP_ADDRESSES).entries
 
     def pool(self) -> AddressPool:
-        """The ranges as they are now; built anew when a ServiceCIDR has changed."""
+        """The ranges as they are now, built anew when a ServiceCIDR has changed.
+
+        The cluster's own range is there even while someone has deleted its object.
+        """
         entries = self._store.bucket(SERVICE_CIDRS).entries
         revisions = tuple([entry.revision for entry in entries.values()])
         if revisions != self._pool_of:
             ranges = [each for entry in entries.values() for each in ranges_of(entry.obj(), entry.revision)]
+            if DEFAULT_RANGE not in entries:
+                ranges += self._own
             self._pool, self._pool_of = AddressPool(ranges, self.is_taken, self._rng), revisions
         return self._pool
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 
-from fairway.api.resources import NAMESPACES, PODS, SERVICE_ACCOUNTS
+from fairway.api.resources import NAMESPACES, NODES, PODS, SERVICE_ACCOUNTS, SERVICES
 from fairway.apiserver.api import Api
 from fairway.apiserver.call import Call
 from fairway.apiserver.subresources.binding import bind
@@ -12,6 +12,7 @@ from fairway.apiserver.subresources.ephemeral_containers import ephemeral_contai
 from fairway.apiserver.subresources.eviction import evict
 from fairway.apiserver.subresources.finalize import finalize
 from fairway.apiserver.subresources.node_connection import logs, streams
+from fairway.apiserver.subresources.proxy import proxy
 from fairway.apiserver.subresources.scale import scale
 from fairway.apiserver.subresources.token import request_token
 from fairway.httpserver.messages import Answer
@@ -26,6 +27,9 @@ SUBRESOURCES: Mapping[tuple[str, str], Subresource] = {
     (PODS.qualified, "exec"): streams,
     (PODS.qualified, "portforward"): streams,
     (PODS.qualified, "log"): logs,
+    (PODS.qualified, "proxy"): proxy,
+    (SERVICES.qualified, "proxy"): proxy,
+    (NODES.qualified, "proxy"): proxy,
     (NAMESPACES.qualified, "finalize"): finalize,
     (SERVICE_ACCOUNTS.qualified, "token"): request_token,
 }

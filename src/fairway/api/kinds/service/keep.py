@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from fairway.api.kind import Obj
 from fairway.api.kinds.service.traits import (
+    allocates_node_ports,
     needs_cluster_ip,
     needs_health_check_port,
-    needs_node_ports,
     node_ports,
 )
 
@@ -26,7 +26,7 @@ def keep_allocated(spec: Obj, before: Obj) -> None:
         for name in ("clusterIP", "clusterIPs"):
             if not spec.get(name) and before.get(name):
                 spec[name] = before[name]
-    if needs_node_ports(before) and needs_node_ports(spec):
+    if allocates_node_ports(before) and allocates_node_ports(spec):
         _keep_node_ports(spec, before)
     if (
         needs_health_check_port(before)

@@ -15,9 +15,8 @@ from fairway.api.validation.fields import (
     required,
 )
 from fairway.api.validation.names import dns_label_errors, qualified_name_errors
-from fairway.api.validation.network import validate_port, validate_port_number
+from fairway.api.validation.network import PROTOCOLS, validate_port, validate_port_number
 
-PROTOCOLS: Final = frozenset({"TCP", "UDP", "SCTP"})
 FIELD: Final = "spec.ports"
 
 Ports = list[Obj]

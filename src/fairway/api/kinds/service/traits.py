@@ -55,4 +55,10 @@ def cluster_ips(spec: Obj | None) -> list[str]:
 
 
 def node_ports(spec: Obj) -> list[int]:
+    """The node ports that are written in a spec."""
     return [port["nodePort"] for port in spec.get("ports") or () if port.get("nodePort")]
+
+
+def held_node_ports(spec: Obj) -> set[int]:
+    """Those a Service holds; in one that publishes nothing (an ExternalName) they are mere ink."""
+    return set(node_ports(spec)) if needs_node_ports(spec) else set()

@@ -10,7 +10,7 @@ from typing import Final
 
 from fairway.api.kind import Obj
 from fairway.api.kinds.service.addresses import validate_addresses
-from fairway.api.kinds.service.policies import validate_policies
+from fairway.api.kinds.service.policies import ONLY_LOAD_BALANCER, validate_policies
 from fairway.api.kinds.service.ports import validate_distinct, validate_node_ports, validate_ports
 from fairway.api.kinds.service.traits import EXTERNAL_NAME, LOAD_BALANCER, PUBLISHED, is_headless
 from fairway.api.validation.fields import (
@@ -31,7 +31,6 @@ LONGEST_AFFINITY: Final = 86400
 TOPOLOGY_MODE: Final = "service.kubernetes.io/topology-mode"
 TOPOLOGY_HINTS: Final = "service.kubernetes.io/topology-aware-hints"
 SOURCE_RANGES: Final = "service.beta.kubernetes.io/load-balancer-source-ranges"
-ONLY_LOAD_BALANCER: Final = "may only be used when `type` is 'LoadBalancer'"
 
 NOTHING: Final[Obj] = {}
 

@@ -1,0 +1,1 @@
+"""Benchmarks: one file each, run by `make bench [ONLY=name]`; each prints a table."""

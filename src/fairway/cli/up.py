@@ -1,0 +1,117 @@
+"""`fairway up`: a whole cluster on this machine."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+import time
+from pathlib import Path
+
+import click
+
+from fairway.cli.connection import data_option
+from fairway.cluster.layout import MOST_NODES, Layout
+from fairway.cluster.record import Claim, read_record
+
+DEFAULT_PORT = 6443
+
+
+class Progress:
+    """One line a step, with the seconds since the start."""
+
+    def __init__(self) -> None:
+        self._start = time.perf_counter()
+
+    @property
+    def seconds(self) -> float:
+        return time.perf_counter() - self._start
+
+    def say(self, what: str, detail: str) -> None:
+        click.echo(f"{self.seconds:6.2f} s  {what:<18} {detail}")
+
+
+@click.command(help="Start a cluster on this machine; its nodes are network namespaces.")
+@data_option
+@click.option("--nodes", default=1, show_default=True, type=click.IntRange(1, MOST_NODES))
+@click.option("--port", type=int, help=f"the API server's port (default: the first free from {DEFAULT_PORT})")
+@click.option("--proxy-mode", default="nftables", show_default=True, type=click.Choice(["nftables"]))
+@click.option("--detach", is_flag=True, help="return once it is up, and leave it running")
+def command(data: Path, nodes: int, port: int | None, proxy_mode: str, detach: bool) -> None:
+    if os.geteuid() != 0:
+        raise click.ClickException("fairway up needs root, to make network namespaces; try: sudo fairway up")
+    data = data.expanduser().resolve()
+    progress = Progress()
+    claim = Claim(data)
+    if not claim.take():
+        record = read_record(data)
+        where = f" (process {record.pid}, API server on port {record.port})" if record else ""
+        click.echo(f"already up{where}: export KUBECONFIG={data / 'kubeconfig'}")
+        return
+    background = Background() if detach else None
+    _bring_up(data, nodes, port or free_port(), proxy_mode, progress, background)
+
+
+def _bring_up(
+    data: Path, nodes: int, port: int, proxy_mode: str, progress: Progress, background: Background | None
+) -> None:
+    # Imported here, because it takes longer than the answer to `--help` should.
+    from fairway.cluster.host_network import choose_index
+    from fairway.cluster.supervisor import StartError, Supervisor
+
+    previous = read_record(data)
+    layout = Layout(choose_index(previous), nodes)
+    supervisor = Supervisor(data, layout, port, proxy_mode, progress.say, previous)
+    try:
+        supervisor.start()
+    except BaseException as error:
+        supervisor.stop()
+        if isinstance(error, StartError):
+            raise click.ClickException(str(error)) from error
+        raise
+    click.echo(f"\nready in {progress.seconds:.2f} s. To use it:\n")
+    click.echo(f"  export KUBECONFIG={data / 'kubeconfig'}")
+    click.echo("  kubectl get nodes")
+    click.echo(f"  fairway down --data {data}")
+    sys.stdout.flush()
+    if background:
+        background.release_terminal(data)
+    else:
+        click.echo("\nCtrl-C ends it.")
+    try:
+        supervisor.watch_over()
+    finally:
+        supervisor.stop()
+
+
+def free_port() -> int:
+    for port in range(DEFAULT_PORT, DEFAULT_PORT + 100):
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
+    raise click.ClickException(f"no free port from {DEFAULT_PORT} on; name one with --port")
+
+
+class Background:
+    """Goes on in a child; the parent ends, successfully once the child says that all is up."""
+
+    def __init__(self) -> None:
+        reading, self._tell = os.pipe()
+        if os.fork():
+            os.close(self._tell)
+            os._exit(0 if os.read(reading, 1) == b"1" else 1)
+        os.close(reading)
+        os.setsid()
+
+    def release_terminal(self, data: Path) -> None:
+        """From here on there is nobody to read what we print."""
+        log = os.open(data / "logs" / "supervisor.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        null = os.open(os.devnull, os.O_RDONLY)
+        for descriptor, source in ((0, null), (1, log), (2, log)):
+            os.dup2(source, descriptor)
+        os.write(self._tell, b"1")
+        os.close(self._tell)

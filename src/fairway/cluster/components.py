@@ -1,0 +1,192 @@
+"""The components of a cluster on this machine: their configurations and the processes that run them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import uvloop
+
+from fairway import logs
+from fairway.apiserver.certificates import Authority, kubeconfig, write_private
+from fairway.apiserver.config import Config as ApiServerConfig
+from fairway.apiserver.run import run as run_apiserver
+from fairway.client import Client, KubeConfig
+from fairway.cluster import addons
+from fairway.cluster.layout import Layout, NodePlan
+from fairway.cluster.processes import Child
+from fairway.controllers.config import Config as ControllersConfig
+from fairway.controllers.run import run as run_controllers
+from fairway.dns.config import Config as DnsConfig
+from fairway.dns.run import run as run_dns
+from fairway.kernel import namespaces
+from fairway.nodeagent.config import Config as NodeConfig
+from fairway.nodeagent.run import run as run_node
+from fairway.proxy.config import Config as ProxyConfig
+from fairway.proxy.run import run as run_proxy
+from fairway.running import until_signalled
+
+ZONE = "cluster.local"
+AGENT_PORT = 10250
+
+Ready = Callable[[], None]
+Component = Callable[[Ready], Awaitable[None]]
+
+COREFILE = """\
+.:53 {{
+    bind {address}
+    errors
+    health {address}:8080
+    ready {address}:8181
+    kubernetes {zone} in-addr.arpa ip6.arpa {{
+        kubeconfig {kubeconfig}
+        pods insecure
+        fallthrough in-addr.arpa ip6.arpa
+    }}
+    prometheus {address}:9153
+{forward}    cache 30
+    loop
+    reload
+    loadbalance
+}}
+"""
+
+FORWARD = """\
+    forward . /etc/resolv.conf {
+        prefer_udp
+    }
+"""
+
+
+class Components:
+    def __init__(self, data: Path, layout: Layout, port: int, proxy_mode: str) -> None:
+        self._data = data
+        self._layout = layout
+        self._port = port
+        self._proxy_mode = proxy_mode
+        self._authority = Authority.open(data / "pki")
+        (data / "logs").mkdir(exist_ok=True)
+
+    def apiserver(self) -> Child:
+        host = str(self._layout.host_address)
+        config = ApiServerConfig(
+            data=self._data,
+            port=self._port,
+            bind=("127.0.0.1", host),
+            service_networks=(self._layout.service_network,),
+            advertise_address=host,
+        )
+        return self._child("apiserver", lambda ready: run_apiserver(config, ready))
+
+    def controllers(self) -> Child:
+        path = self._kubeconfig("controllers", "system:kube-controller-manager")
+        return self._child("controllers", lambda ready: run_controllers(ControllersConfig(path), ready))
+
+    def dns(self) -> Child:
+        path = self._kubeconfig("dns", "system:kube-dns")
+        corefile = self._data / "Corefile"
+        address = str(self._layout.host_address)
+        forward = FORWARD if has_nameserver(Path("/etc/resolv.conf")) else ""
+        corefile.write_text(COREFILE.format(address=address, zone=ZONE, kubeconfig=path, forward=forward))
+        config = DnsConfig(kubeconfig=path, conf=corefile, name="fairway", publish_progress=True)
+
+        async def serve(ready: Ready) -> None:
+            async with Client(KubeConfig.load(path), component="dns") as client:
+                await addons.install(client, self._layout)
+            await run_dns(config, ready)
+
+        return self._child("dns", serve)
+
+    def nodes(self) -> list[Child]:
+        return [self._node(node) for node in self._layout.nodes]
+
+    def _node(self, node: NodePlan) -> Child:
+        path = self._kubeconfig(node.name, f"system:node:{node.name}", "system:nodes")
+        data = self._data / "nodes" / node.name
+        data.mkdir(parents=True, exist_ok=True)
+        certificate, key = self._agent_certificate(node)
+        agent = NodeConfig(
+            kubeconfig=path,
+            name=node.name,
+            data=data,
+            images=self._data / "images",
+            pod_cidr=str(node.pod_network),
+            node_ip=str(node.address),
+            cluster_dns=(str(self._layout.dns_address),),
+            cluster_domain=ZONE,
+            # The host has routes to all Pods, so it sees them under their own addresses.
+            non_masquerade_cidrs=(str(self._layout.node_network),),
+            port=AGENT_PORT,
+            tls_certificate=certificate,
+            tls_key=key,
+            client_ca=self._data / "pki" / "ca.crt",
+        )
+        proxy = ProxyConfig(
+            kubeconfig=path,
+            hostname_override=node.name,
+            cluster_cidr=(str(self._layout.pod_network),),
+            proxy_mode=self._proxy_mode,
+            publish_progress=True,
+        )
+
+        async def agent_and_proxy(ready: Ready) -> None:
+            async with asyncio.TaskGroup() as group:
+                latch = Latch(2, ready)
+                group.create_task(_forever(run_node(agent, latch.count)))
+                group.create_task(_forever(run_proxy(proxy, latch.count)))
+
+        return self._child(node.name, agent_and_proxy, node.namespace)
+
+    def _agent_certificate(self, node: NodePlan) -> tuple[Path, Path]:
+        pair = self._authority.issue(
+            f"system:node:{node.name}", ("system:nodes",), (str(node.address), node.name)
+        )
+        folder = self._data / "pki"
+        certificate, key = folder / f"{node.name}.crt", folder / f"{node.name}.key"
+        write_private(certificate, pair.certificate)
+        write_private(key, pair.key)
+        return certificate, key
+
+    def _kubeconfig(self, name: str, user: str, *groups: str) -> Path:
+        """A component's own identity, at the address that works from every namespace."""
+        path = self._data / "pki" / f"{name}.kubeconfig"
+        server = f"https://{self._layout.host_address}:{self._port}"
+        pair = self._authority.issue(user, groups)
+        write_private(path, kubeconfig(server, self._authority, user, pair))
+        return path
+
+    def _child(self, name: str, component: Component, namespace: str = "") -> Child:
+        def body(ready: Ready) -> None:
+            logs.configure(name)
+            if namespace:
+                namespaces.enter(namespace)
+            uvloop.run(until_signalled(component(ready)))
+
+        return Child(name, body, self._data / "logs" / f"{name}.log")
+
+
+class Latch:
+    """Calls back once it has been counted down."""
+
+    def __init__(self, count: int, done: Ready) -> None:
+        self._left = count
+        self._done = done
+
+    def count(self) -> None:
+        self._left -= 1
+        if self._left == 0:
+            self._done()
+
+
+def has_nameserver(resolv_conf: Path) -> bool:
+    try:
+        return any(line.split()[:1] == ["nameserver"] for line in resolv_conf.read_text().splitlines())
+    except OSError:
+        return False
+
+
+async def _forever(work: Awaitable[None]) -> None:
+    """A part that ends by itself takes its process down, so that the supervisor starts both anew."""
+    await work
+    raise RuntimeError("a component ended")

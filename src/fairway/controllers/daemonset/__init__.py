@@ -1,0 +1,1 @@
+"""DaemonSets: one Pod on every node that suits."""

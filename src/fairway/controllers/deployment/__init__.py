@@ -1,0 +1,1 @@
+"""Deployments: one ReplicaSet a revision of the template, rolled over without losing availability."""

@@ -1,0 +1,1 @@
+"""EndpointSlices of Services with a selector: what proxies and DNS read."""

@@ -1,0 +1,1 @@
+"""Hand-made Endpoints of Services without a selector, mirrored into the slices that proxies and DNS read."""

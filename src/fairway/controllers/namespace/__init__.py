@@ -1,0 +1,1 @@
+"""Namespaces that are being deleted: first all that is in them, then they themselves."""

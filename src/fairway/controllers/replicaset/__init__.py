@@ -1,0 +1,1 @@
+"""ReplicaSets: as many Pods as asked for, made anew when one goes, the least useful removed first."""

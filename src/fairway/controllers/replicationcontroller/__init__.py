@@ -1,0 +1,1 @@
+"""ReplicationControllers: ReplicaSets of an older day, run by the same code."""

@@ -1,0 +1,1 @@
+"""StatefulSets: Pods with names that stay, made and removed in order."""

@@ -1,0 +1,264 @@
+"""Sockets: UDP in one reader that empties the queue, TCP with pipelining. Bytes go to a `Responder` and
+come back.
+
+All on the event loop's one thread, so the zone's tables need no lock (ADR 020 has the measurements).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import struct
+from collections.abc import Callable
+from typing import Any, cast
+
+import structlog
+
+from fairway.dns import wire
+from fairway.dns.responder import Responder
+from fairway.dns.zone.compiled import PLAIN, Compiled
+
+log = structlog.get_logger()
+_BATCH = 64
+"""Datagrams taken in a row before other work of the loop gets its turn."""
+_BUFFER = 4 << 20
+_MAX_QUERY = 4096
+_MAX_PENDING = 10_000
+_IDLE = 10.0
+_MAX_CONNECTIONS = 4096
+_HIGH_WATER = 1 << 20
+_IP_PKTINFO = 8
+"""Linux' number; Python's socket module has no name for it."""
+
+CurrentResponder = Callable[[], Responder]
+Send = Callable[[bytes, Any], object]
+
+
+class UdpListener:
+    """One UDP socket. Plain questions for prebuilt answers cost one look-up between receiving and sending."""
+
+    def __init__(self, sock: socket.socket, current: CurrentResponder) -> None:
+        self._socket = sock
+        self._current = current
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._loop = asyncio.get_running_loop()
+        wildcard = sock.getsockname()[0] in ("0.0.0.0", "::")
+        self._loop.add_reader(sock, self._drain_wildcard if wildcard else self._drain)
+
+    @classmethod
+    def open(cls, host: str, port: int, current: CurrentResponder) -> UdpListener:
+        return cls(bound_socket(host, port, socket.SOCK_DGRAM), current)
+
+    @property
+    def port(self) -> int:
+        return int(self._socket.getsockname()[1])
+
+    def _drain(self) -> None:
+        recvfrom, sendto = self._socket.recvfrom, self._socket.sendto
+        responder = self._current()
+        lane, metrics = responder.lane, responder.metrics
+        prebuilt, kinds = responder.prebuilt.get, metrics.zone_udp
+        hits = 0
+        try:
+            for _ in range(_BATCH):
+                data, address = recvfrom(_MAX_QUERY)
+                hit = prebuilt(data[12:])
+                if hit is not None and data[2:12] == PLAIN:
+                    hits += 1
+                    kinds[data[-3]] += 1
+                    sendto(data[:2] + (hit if hit.__class__ is bytes else hit.pick()), address)  # type: ignore[union-attr]
+                else:
+                    self._answer(responder, lane, data, address, sendto)
+        except BlockingIOError:
+            pass
+        except OSError as error:
+            # An earlier answer was refused by its receiver, or could not leave; the next may.
+            log.debug("udp", error=str(error))
+        metrics.zone_rcodes[0] += hits
+
+    def _drain_wildcard(self) -> None:
+        """As `_drain`, for a socket on all addresses: an answer must come from the address that was asked."""
+        sock, responder = self._socket, self._current()
+        lane = responder.lane
+        try:
+            for _ in range(_BATCH):
+                data, control, _, address = sock.recvmsg(_MAX_QUERY, 64)
+                self._answer(responder, lane, data, address, _sender(sock, control))
+        except BlockingIOError:
+            pass
+        except OSError as error:
+            log.debug("udp", error=str(error))
+
+    def _answer(
+        self, responder: Responder, lane: Compiled | None, data: bytes, address: Any, send: Send
+    ) -> None:
+        answer = lane.answer_datagram(data) if lane else None
+        if answer is not None:
+            # The type stands before class and, if there is one, an OPT record of 11 octets.
+            responder.metrics.zone_udp[data[-14 if data[11] else -3]] += 1
+            responder.metrics.zone_rcodes[answer[3] & 15] += 1
+            send(answer, address)
+        elif len(self._tasks) < _MAX_PENDING:
+            task = self._loop.create_task(self._respond(responder, data, address, send))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def _respond(self, responder: Responder, data: bytes, address: Any, send: Send) -> None:
+        answer = await responder.respond(data, address[0], address[1], tcp=False)
+        if answer is not None:
+            with contextlib.suppress(OSError):
+                send(answer, address)
+
+    def close(self) -> None:
+        self._loop.remove_reader(self._socket)
+        for task in self._tasks:
+            task.cancel()
+        self._socket.close()
+
+
+def _sender(sock: socket.socket, control: list[tuple[int, int, bytes]]) -> Send:
+    """Sends from the address that the packet info of the question names, over whatever interface routing
+    takes."""
+    for level, kind, info in control:
+        if level == socket.IPPROTO_IP and kind == _IP_PKTINFO:
+            own = [(level, kind, struct.pack("@I", 0) + info[4:8] + b"\0\0\0\0")]
+            return lambda answer, address: sock.sendmsg([answer], own, 0, address)
+        if level == socket.IPPROTO_IPV6 and kind == socket.IPV6_PKTINFO:
+            own = [(level, kind, info[:16] + struct.pack("@I", 0))]
+            return lambda answer, address: sock.sendmsg([answer], own, 0, address)
+    return sock.sendto
+
+
+def bound_socket(host: str, port: int, kind: socket.SocketKind) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    sock = socket.socket(family, kind)
+    try:
+        if family == socket.AF_INET6:
+            sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+            sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_RECVPKTINFO, 1)
+        else:
+            sock.setsockopt(socket.IPPROTO_IP, _IP_PKTINFO, 1)
+        if kind == socket.SOCK_STREAM:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        else:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _BUFFER)
+        sock.bind((host, port))
+        sock.setblocking(False)
+    except BaseException:
+        sock.close()
+        raise
+    return sock
+
+
+class TcpListener:
+    """One listening TCP socket and its connections."""
+
+    def __init__(self, server: asyncio.Server, connections: set[TcpConnection]) -> None:
+        self._server = server
+        self._connections = connections
+
+    @classmethod
+    async def open(cls, host: str, port: int, current: CurrentResponder) -> TcpListener:
+        connections: set[TcpConnection] = set()
+        sock = bound_socket(host, port, socket.SOCK_STREAM)
+        server = await asyncio.get_running_loop().create_server(
+            lambda: TcpConnection(current, connections), sock=sock, backlog=1024
+        )
+        return cls(server, connections)
+
+    def close(self) -> None:
+        self._server.close()
+        for connection in list(self._connections):
+            connection.close()
+
+
+class TcpConnection(asyncio.Protocol):
+    """Questions with a length before each; answered as they are ready, in whatever order (RFC 7766)."""
+
+    def __init__(self, current: CurrentResponder, connections: set[TcpConnection]) -> None:
+        self._current = current
+        self._connections = connections
+        self._loop = asyncio.get_running_loop()
+        self._buffer = bytearray()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._transport: asyncio.Transport | None = None
+        self._client: tuple[str, int] = ("", 0)
+        self._last = self._loop.time()
+        self._idle: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        # uvloop's transports are no subclass of asyncio's.
+        self._transport = transport = cast(asyncio.Transport, transport)
+        transport.set_write_buffer_limits(_HIGH_WATER)
+        self._client = transport.get_extra_info("peername")[:2]
+        self._connections.add(self)
+        if len(self._connections) > _MAX_CONNECTIONS:
+            transport.abort()
+            return
+        self._idle = self._loop.call_later(_IDLE, self._check_idle)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._connections.discard(self)
+        if self._idle:
+            self._idle.cancel()
+        for task in self._tasks:
+            task.cancel()
+
+    def pause_writing(self) -> None:
+        # A client that asks but doesn't read must not make us hold ever more answers for it.
+        if self._transport:
+            self._transport.pause_reading()
+
+    def resume_writing(self) -> None:
+        if self._transport:
+            self._transport.resume_reading()
+
+    def data_received(self, data: bytes) -> None:
+        self._last = self._loop.time()
+        self._buffer += data
+        while len(self._buffer) >= 2:
+            size = self._buffer[0] << 8 | self._buffer[1]
+            if len(self._buffer) < 2 + size:
+                return
+            message = bytes(self._buffer[2 : 2 + size])
+            del self._buffer[: 2 + size]
+            self._question(message)
+
+    def _question(self, message: bytes) -> None:
+        responder = self._current()
+        lane = responder.lane
+        answer = lane.answer(message, wire.MAX_MESSAGE) if lane else None
+        if answer is not None:
+            responder.metrics.zone_tcp[message[-14 if message[11] else -3]] += 1
+            responder.metrics.zone_rcodes[answer[3] & 15] += 1
+            self._send(answer)
+        elif len(message) < 12 or len(self._tasks) >= _MAX_PENDING:
+            self.close()
+        else:
+            task = self._loop.create_task(self._respond(responder, message))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def _respond(self, responder: Responder, message: bytes) -> None:
+        answer = await responder.respond(message, *self._client, tcp=True)
+        if answer is None:
+            self.close()
+        else:
+            self._send(answer)
+
+    def _send(self, answer: bytes) -> None:
+        if self._transport and not self._transport.is_closing():
+            self._last = self._loop.time()
+            self._transport.write(len(answer).to_bytes(2, "big") + answer)
+
+    def _check_idle(self) -> None:
+        left = self._last + _IDLE - self._loop.time()
+        if left <= 0 and not self._tasks:
+            self.close()
+        else:
+            self._idle = self._loop.call_later(max(left, 0.1), self._check_idle)
+
+    def close(self) -> None:
+        if self._transport:
+            self._transport.close()

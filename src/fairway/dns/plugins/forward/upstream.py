@@ -1,0 +1,111 @@
+"""One upstream server: a question over UDP or TCP and the answer that belongs to it, and nothing else.
+
+Every UDP question leaves from a fresh socket, so with a random port and id (RFC 5452); the socket is
+connected, so only the server itself can answer, and a closed port shows at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import secrets
+import socket
+
+import structlog
+
+from fairway.dns import wire
+from fairway.dns.layout import WireError
+from fairway.dns.plugins.forward.options import Options
+from fairway.dns.wire import Query, Reply
+
+log = structlog.get_logger()
+_UDP_PATIENCE = 2.0
+_TCP_PATIENCE = 4.0
+_MAX_ANSWER = 65535
+
+
+class UpstreamError(Exception):
+    """No usable answer came."""
+
+
+class Upstream:
+    def __init__(self, host: str, port: int, options: Options) -> None:
+        self.host = host
+        self.port = port
+        self._options = options
+        self._fails = 0
+        self._probe: asyncio.Task[None] | None = None
+
+    # ---- health ----------------------------------------------------------------------------------------
+
+    @property
+    def down(self) -> bool:
+        """Whether it failed so often that others are asked first."""
+        return 0 < self._options.max_fails <= self._fails
+
+    def succeeded(self) -> None:
+        self._fails = 0
+
+    def failed(self) -> None:
+        self._fails += 1
+        if self.down and (self._probe is None or self._probe.done()):
+            log.warning("upstream is down", server=f"{self.host}:{self.port}")
+            self._probe = asyncio.create_task(self._probe_until_up())
+
+    async def _probe_until_up(self) -> None:
+        flags = wire.RD if self._options.health_recurse else 0
+        while self.down:
+            await asyncio.sleep(self._options.health_interval)
+            query = Query(secrets.randbits(16), self._options.health_domain, wire.NS, flags=flags)
+            ask = self.over_tcp if self._options.force_tcp else self.over_udp
+            with contextlib.suppress(UpstreamError):
+                await ask(query)
+                self._fails = 0
+        log.info("upstream is up again", server=f"{self.host}:{self.port}")
+
+    def close(self) -> None:
+        if self._probe:
+            self._probe.cancel()
+
+    # ---- exchanges -------------------------------------------------------------------------------------
+
+    async def over_udp(self, query: Query) -> Reply:
+        loop = asyncio.get_running_loop()
+        family = socket.AF_INET6 if ":" in self.host else socket.AF_INET
+        with socket.socket(family, socket.SOCK_DGRAM) as sock:
+            sock.setblocking(False)
+            try:
+                sock.connect((self.host, self.port))
+                async with asyncio.timeout(_UDP_PATIENCE):
+                    await loop.sock_sendall(sock, wire.write_query(query))
+                    return await self._matching(loop, sock, query)
+            except (OSError, TimeoutError) as error:
+                raise UpstreamError(str(error)) from None
+
+    async def _matching(self, loop: asyncio.AbstractEventLoop, sock: socket.socket, query: Query) -> Reply:
+        """The first datagram that answers this question; others are dropped unread."""
+        while True:
+            data = await loop.sock_recv(sock, _MAX_ANSWER)
+            try:
+                reply = wire.read_reply(data, query)
+            except WireError:
+                continue
+            if reply is not None:
+                return reply
+
+    async def over_tcp(self, query: Query) -> Reply:
+        try:
+            async with asyncio.timeout(_TCP_PATIENCE):
+                reader, writer = await asyncio.open_connection(self.host, self.port)
+                try:
+                    message = wire.write_query(query)
+                    writer.write(len(message).to_bytes(2, "big") + message)
+                    size = int.from_bytes(await reader.readexactly(2), "big")
+                    reply = wire.read_reply(await reader.readexactly(size), query)
+                finally:
+                    writer.close()
+        except (OSError, EOFError, TimeoutError, WireError) as error:
+            raise UpstreamError(str(error)) from None
+        if reply is None:
+            raise UpstreamError("the answer belongs to another question")
+        return reply

@@ -1,0 +1,88 @@
+"""`kubernetes`: the names of the cluster's Services, endpoints and Pods (DNS specification 1.1).
+
+The zone itself is `fairway.dns.zone`; here it is asked, names outside of it are looked up for ExternalName
+Services, and what falls through is passed on. Options are read in `options`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from fairway.dns import wire
+from fairway.dns.arguments import in_zones
+from fairway.dns.cluster import Cluster
+from fairway.dns.corefile import Directive
+from fairway.dns.plugin import Handler, Plugin, Request, Setup
+from fairway.dns.plugins.kubernetes.options import parse
+from fairway.dns.wire import Reply
+from fairway.dns.zone.compiled import Compiled
+from fairway.dns.zone.reply import Resolution, resolve
+from fairway.dns.zone.zone import Zone
+
+_TRANSFERS = (wire.AXFR, wire.IXFR)
+_FINAL = (wire.NOERROR, wire.NXDOMAIN)
+
+
+class Kubernetes(Plugin):
+    name = "kubernetes"
+
+    def __init__(self, directives: Sequence[Directive], setup: Setup) -> None:
+        super().__init__(directives, setup)
+        self.options = parse(directives[0], setup.zones)
+        self.zone = Zone(self.options.settings, time.time)
+        shuffle = any(line.name == "loadbalance" for line in setup.block.directives)
+        self.compiled = Compiled(self.zone, shuffle, self.passes_on)
+        self._cluster: Cluster | None = None
+
+    async def start(self) -> None:
+        self._cluster = self.setup.around.cluster(self.options.kubeconfig)
+        self._cluster.attach(self.zone)
+
+    async def stop(self) -> None:
+        if self._cluster:
+            self._cluster.detach(self.zone)
+
+    def ready(self) -> bool:
+        return self._cluster is not None and self._cluster.fills(self.zone)
+
+    def passes_on(self, name: bytes) -> bool:
+        """Whether a name that does not exist here is asked of the plugins behind."""
+        return in_zones(name, self.options.fallthrough)
+
+    async def serve(self, request: Request, ahead: Handler) -> Reply | None:
+        query = request.query
+        if self.zone.zone_of(request.name) is None:
+            return await ahead(request)
+        if query.type in _TRANSFERS or query.rdclass not in (wire.IN, wire.CLASS_ANY):
+            return Reply(wire.REFUSED)
+        if not self.ready():
+            # Nothing is known yet: to deny a name would be a lie that clients keep.
+            return Reply(wire.SERVFAIL)
+        resolution = resolve(self.zone, query.name, query.type)
+        assert resolution is not None
+        if (not resolution.exists or resolution.bare) and self.passes_on(request.name):
+            return await self._pass_on(request, ahead, resolution)
+        if resolution.external:
+            return await self._look_up(request, resolution)
+        return resolution.reply
+
+    async def _pass_on(self, request: Request, ahead: Handler, resolution: Resolution) -> Reply | None:
+        reply = await ahead(request)
+        if resolution.bare and reply is not None and reply.rcode == wire.NXDOMAIN:
+            # There are names below this one, so it exists, whatever others know of it (RFC 8020).
+            return resolution.reply
+        return reply
+
+    async def _look_up(self, request: Request, resolution: Resolution) -> Reply:
+        """The rest of a chain of CNAMEs that leaves the zone. Its last rcode is the answer's (RFC 6604);
+        where nobody serves the target's zone, the CNAME alone tells the client where to go on."""
+        found = await request.lookup(request, resolution.external, request.query.type)
+        own = resolution.reply
+        if found.rcode in _FINAL:
+            flags = wire.AA | found.flags & wire.TC
+            return Reply(found.rcode, (*own.answer, *found.answer), (), (), flags)
+        return Reply(wire.SERVFAIL, own.answer, flags=wire.AA) if found.foreign else own
+
+
+PLUGIN = Kubernetes

@@ -1,0 +1,128 @@
+"""One question in, one answer out: reads the message, picks the server block, asks its chain, writes the
+answer.
+
+Knows nothing of sockets. The prebuilt answers of a cluster zone (`lane`) are used where no plugin would
+change them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import msgspec
+import structlog
+
+from fairway.dns import names, wire
+from fairway.dns.chain import Chain
+from fairway.dns.metrics import Metrics
+from fairway.dns.plugin import Request
+from fairway.dns.plugins.kubernetes import Kubernetes
+from fairway.dns.wire import Edns, Malformed, Query, Reply
+from fairway.dns.zone.compiled import Compiled, Prebuilt
+
+log = structlog.get_logger()
+_MAX_DEPTH = 8
+_REFUSED = Reply(wire.REFUSED)
+_SERVFAIL = Reply(wire.SERVFAIL)
+_EMPTY: dict[bytes, Prebuilt] = {}
+
+
+class Responder:
+    """Answers for all server blocks that share a port and an address."""
+
+    def __init__(self, chains: Sequence[Chain], metrics: Metrics) -> None:
+        self.metrics = metrics
+        self.chains = {zone: chain for chain in chains for zone in chain.zones}
+        self.any_class = any(plugin.any_class for chain in chains for plugin in chain.plugins)
+        self._kubernetes = _open_lane(chains)
+
+    # ---- at once ---------------------------------------------------------------------------------------
+
+    @property
+    def lane(self) -> Compiled | None:
+        """The prebuilt answers, once the cluster has been seen in full."""
+        found = self._kubernetes
+        return found.compiled if found and found.ready() else None
+
+    @property
+    def prebuilt(self) -> dict[bytes, Prebuilt]:
+        lane = self.lane
+        return lane.answers if lane else _EMPTY
+
+    # ---- through the chain -----------------------------------------------------------------------------
+
+    async def respond(self, data: bytes, client: str, port: int, tcp: bool) -> bytes | None:
+        """The answer's bytes; None if silence is the right answer."""
+        if len(data) < 12 or data[2] & 0x80:
+            return None
+        try:
+            query = wire.read_query(data)
+        except Malformed as error:
+            self.metrics.responses[error.rcode] += 1
+            return wire.write_error(data, error.rcode, error.question)
+        self.metrics.requests["tcp" if tcp else "udp", query.type] += 1
+        if query.edns and query.edns.version:
+            # Of an unknown version nothing is understood, so nothing of it is echoed (RFC 6891 section
+            # 6.1.3).
+            query = msgspec.structs.replace(query, edns=Edns())
+            reply = Reply(wire.BADVERS)
+        else:
+            reply = await self._reply(Request(query, client, tcp, self.lookup, port))
+        if reply is wire.SILENCE:
+            return None
+        self.metrics.responses[reply.rcode] += 1
+        return wire.write_reply(query, reply, _limit(query, reply, tcp))
+
+    async def _reply(self, request: Request) -> Reply:
+        query = request.query
+        chain = self.chain_for(request.name, query.type)
+        if chain is None or (query.rdclass != wire.IN and not self.any_class):
+            return _REFUSED
+        try:
+            return await chain.serve(request) or _SERVFAIL
+        except Exception:
+            self.metrics.panics += 1
+            log.exception("could not answer", name=names.to_text(query.name), type=query.type)
+            return _SERVFAIL
+
+    def chain_for(self, name: bytes, rdtype: int) -> Chain | None:
+        """The block of the closest zone; a DS record is the parent's to answer (RFC 4035 section 3.1.4.1)."""
+        found = [self.chains[zone] for zone in names.ancestors(name) if zone in self.chains]
+        if rdtype == wire.DS and len(found) > 1:
+            root = self.chains.get(names.ROOT)
+            found = [chain for chain in found if chain is not root][-1:] or found
+        return found[0] if found else None
+
+    async def lookup(self, request: Request, name: bytes, rdtype: int) -> Reply:
+        """A further question of a plugin, answered as if the client had asked it."""
+        if request.depth >= _MAX_DEPTH:
+            return _SERVFAIL
+        query = Query(request.query.id, name, rdtype, wire.IN, request.query.flags, request.query.edns)
+        return await self._reply(replace(request, query=query, depth=request.depth + 1))
+
+
+def _limit(query: Query, reply: Reply, tcp: bool) -> int:
+    if tcp:
+        return wire.MAX_MESSAGE
+    if query.edns is None:
+        return wire.PLAIN_UDP
+    allowed = min(query.edns.size, reply.edns.size) if reply.edns else query.edns.size
+    return max(wire.PLAIN_UDP, allowed)
+
+
+def _open_lane(chains: Sequence[Chain]) -> Kubernetes | None:
+    """The `kubernetes` plugin whose prebuilt answers need no chain: nothing before it would change them,
+    and no other block has a part of its zones."""
+    found = [(c, p) for c in chains for p in c.plugins if isinstance(p, Kubernetes)]
+    if len(found) != 1:
+        return None
+    chain, kubernetes = found[0]
+    before = chain.plugins[: chain.plugins.index(kubernetes)]
+    if not all(plugin.passes(kubernetes.zone) for plugin in before):
+        return None
+    others = [zone for other in chains if other is not chain for zone in other.zones]
+    served = kubernetes.zone.settings.zones
+    apart = not any(names.is_under(other, zone) for other in others for zone in served)
+    inside = all(any(names.is_under(zone, own) for own in chain.zones) for zone in served)
+    return kubernetes if apart and inside else None

@@ -1,0 +1,120 @@
+"""Netfilter's netlink, as bytes: requests, dumps and attributes, where pyroute2 is too slow or too big.
+
+Only framing belongs here; what the messages of conntrack and nf_tables mean is in their own modules.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import struct
+from collections.abc import Iterator
+
+_NETLINK_NETFILTER = 12
+_ERROR, _DONE = 2, 3
+_REQUEST, _ACK, _DUMP = 0x1, 0x4, 0x300
+_DUMP_INTERRUPTED = 0x10
+_NESTED = 0x8000
+_HEADER = struct.Struct("=IHHII")
+# struct nfgenmsg: family, version, resource id
+_GENERAL = struct.Struct("=BBH")
+_BODY = _HEADER.size + _GENERAL.size
+
+
+class NetfilterError(OSError):
+    """The kernel refused a request; `errno` says why."""
+
+
+class Interrupted(Exception):
+    """Something changed while it was being dumped: what came is not one consistent state."""
+
+
+class Socket:
+    """One conversation with netfilter, in the namespace it was opened in."""
+
+    def __init__(self) -> None:
+        self._socket = socket.socket(
+            socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, _NETLINK_NETFILTER
+        )
+        self._socket.bind((0, 0))
+        self._socket.settimeout(10)
+        self._sequence = 0
+
+    def close(self) -> None:
+        self._socket.close()
+
+    def get(self, kind: int, family: int = 0, attributes: bytes = b"") -> bytes:
+        """The attributes of the one answer."""
+        self._send(kind, _REQUEST, family, attributes)
+        return next(self._answers(once=True))
+
+    def order(self, kind: int, family: int = 0, attributes: bytes = b"") -> None:
+        """A request that is only acknowledged."""
+        self._send(kind, _REQUEST | _ACK, family, attributes)
+        for _ in self._answers(once=True):
+            return
+
+    def dump(self, kind: int, family: int = 0, attributes: bytes = b"") -> list[bytes]:
+        """The attributes of every message of the answer."""
+        self._send(kind, _REQUEST | _DUMP, family, attributes)
+        return list(self._answers(once=False))
+
+    def _send(self, kind: int, flags: int, family: int, attributes: bytes) -> None:
+        self._sequence = (self._sequence + 1) & 0xFFFFFFFF
+        header = _HEADER.pack(_BODY + len(attributes), kind, flags, self._sequence, 0)
+        self._socket.send(header + _GENERAL.pack(family, 0, 0) + attributes)
+
+    def _answers(self, once: bool) -> Iterator[bytes]:
+        """Reads to the end of a dump even if it is inconsistent, so that the next request starts clean."""
+        interrupted = False
+        while True:
+            data, at = self._socket.recv(1 << 18), 0
+            while at < len(data):
+                length, kind, flags, sequence, _ = _HEADER.unpack_from(data, at)
+                end, body = at + length, at + _BODY
+                at = (end + 3) & ~3
+                if sequence != self._sequence:
+                    continue
+                interrupted = interrupted or bool(flags & _DUMP_INTERRUPTED)
+                if kind == _ERROR:
+                    _raise_if_refused(data, body - _GENERAL.size)
+                    yield b""
+                elif kind == _DONE:
+                    if interrupted:
+                        raise Interrupted
+                    return
+                else:
+                    yield data[body:end]
+                if once:
+                    return
+
+
+def attribute(kind: int, value: bytes) -> bytes:
+    return struct.pack("=HH", len(value) + 4, kind) + value + b"\0" * (-len(value) % 4)
+
+
+def nested(kind: int, *attributes: bytes) -> bytes:
+    return attribute(kind | _NESTED, b"".join(attributes))
+
+
+def text(kind: int, value: str) -> bytes:
+    return attribute(kind, value.encode() + b"\0")
+
+
+def number(kind: int, value: int) -> bytes:
+    """Numbers are big-endian throughout netfilter's netlink."""
+    return attribute(kind, struct.pack(">I", value))
+
+
+def attributes(data: bytes) -> Iterator[tuple[int, bytes]]:
+    at, end = 0, len(data)
+    while at + 4 <= end:
+        length, kind = struct.unpack_from("=HH", data, at)
+        yield kind & 0x3FFF, data[at + 4 : at + length]
+        at += (max(length, 4) + 3) & ~3
+
+
+def _raise_if_refused(data: bytes, at: int) -> None:
+    code = -struct.unpack_from("=i", data, at)[0]
+    if code:
+        raise NetfilterError(code, os.strerror(code))

@@ -1,0 +1,1 @@
+"""The node's side of the Pod network: addresses, namespaces, routes, masquerading."""

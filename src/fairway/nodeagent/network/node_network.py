@@ -1,0 +1,96 @@
+"""The node's own network: its bridge, forwarding, the routes to other nodes, masquerading.
+
+Brought about level by level: each `refresh` makes it so, whatever it finds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from ipaddress import IPv4Network
+from pathlib import Path
+
+import structlog
+
+from fairway.api.objects import Node
+from fairway.kernel import sysctl
+from fairway.kernel.netlink import Netlink, NetlinkError, Route, opened
+from fairway.kernel.nftables import LibNftables
+from fairway.nodeagent.network import masquerade
+from fairway.nodeagent.network.pod_network import BRIDGE, PodNetworks
+from fairway.nodeagent.network.routes import NodeRoute, cluster_networks, plan_routes, wanted_routes
+
+log = structlog.get_logger()
+_FORWARD = "net/ipv4/ip_forward"
+# Where the value of ip_forward from before us is kept, to be restored by `take_down`.
+_FORWARD_BEFORE = "ip_forward.before"
+
+
+class NodeNetwork:
+    def __init__(
+        self, node_name: str, pods: PodNetworks, outside_exceptions: tuple[IPv4Network, ...], data: Path
+    ) -> None:
+        self._node_name = node_name
+        self._pods = pods
+        self._exceptions = outside_exceptions
+        self._data = data
+        self._applied = ""
+
+    async def set_up(self) -> None:
+        await asyncio.to_thread(self._set_up)
+        await self.refresh([])
+
+    def _set_up(self) -> None:
+        remembered = self._data / _FORWARD_BEFORE
+        before = sysctl.write(_FORWARD, "1")
+        if not remembered.exists():
+            remembered.write_text(before)
+        self._pods.set_up_bridge()
+
+    async def refresh(self, nodes: Iterable[Node], force: bool = False) -> None:
+        """Routes and masquerading for the nodes there are; `force` writes even what should be there."""
+        nodes = list(nodes)
+        await asyncio.to_thread(self._refresh_routes, nodes)
+        inside = [*cluster_networks(nodes), *self._exceptions]
+        rules = masquerade.ruleset(self._pods.pool.network, inside)
+        if force or rules != self._applied:
+            await asyncio.to_thread(run_nft, rules)
+            self._applied = rules
+
+    def _refresh_routes(self, nodes: list[Node]) -> None:
+        with opened() as netlink:
+            apply_routes(netlink, nodes, self._node_name)
+
+    async def take_down(self) -> None:
+        await asyncio.to_thread(self._take_down)
+
+    def _take_down(self) -> None:
+        run_nft(masquerade.removal())
+        with opened() as netlink:
+            apply_routes(netlink, [], self._node_name)
+            netlink.delete_link(BRIDGE)
+        remembered = self._data / _FORWARD_BEFORE
+        if remembered.exists():
+            sysctl.write(_FORWARD, remembered.read_text())
+            remembered.unlink()
+
+
+def apply_routes(netlink: Netlink, nodes: Iterable[Node], own_name: str) -> None:
+    present = [NodeRoute(r.destination, r.gateway) for r in netlink.routes() if r.gateway]
+    plan = plan_routes(wanted_routes(nodes, own_name), present)
+    for route in plan.delete:
+        netlink.delete_route(Route(route.destination, route.gateway))
+    for route in plan.put:
+        try:
+            netlink.put_route(Route(route.destination, route.gateway))
+        except NetlinkError as error:
+            # A node on a network that we have no way to must not keep us from the others.
+            log.warning("no route to node", destination=str(route.destination), error=str(error))
+
+
+def run_nft(rules: str) -> None:
+    nftables = LibNftables()
+    try:
+        nftables.run(rules)
+    finally:
+        nftables.close()

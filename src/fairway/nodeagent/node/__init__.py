@@ -1,0 +1,1 @@
+"""This machine as a Node object: its registration, its heartbeat."""

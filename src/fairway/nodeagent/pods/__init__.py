@@ -1,0 +1,1 @@
+"""One Pod: what it needs, what to do next, what to report, and the worker that does it."""

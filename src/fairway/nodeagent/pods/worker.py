@@ -1,0 +1,223 @@
+"""One Pod's worker: sees what is wanted and what is there, carries out the plan, reports; until the end."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable
+
+import structlog
+
+from fairway.nodeagent.objects import Condition, Pod
+from fairway.nodeagent.pods.container_runs import ContainerRuns
+from fairway.nodeagent.pods.model import Observed, Waiting
+from fairway.nodeagent.pods.node_services import NodeServices
+from fairway.nodeagent.pods.plan import Plan, ReleaseSandbox, SetUpSandbox, Start, Step, Stop, plan
+from fairway.nodeagent.pods.reporting import StatusReporter, delete_until_gone
+from fairway.nodeagent.pods.sandbox import Sandbox, SandboxRecord
+from fairway.nodeagent.pods.starting import CannotStart, Starter
+from fairway.nodeagent.pods.status import pod_status, timestamp
+from fairway.nodeagent.pods.termination import end_containers, grace_seconds, kill_at_deadline
+from fairway.nodeagent.probes.state import Kind
+
+log = structlog.get_logger()
+_DRAIN_SHARE = 0.5
+_LAST_WORD_SECONDS = 2.0
+
+
+class PodWorker:
+    def __init__(self, pod: Pod, node: NodeServices) -> None:
+        self._pod = pod
+        self._node = node
+        self._gone = False
+        self._wake = asyncio.Event()
+        self._reporter = StatusReporter(node.api)
+        self._conditions: dict[str, Condition] = {}
+        self._start_time = pod.status.start_time or timestamp(time.time())
+        self._sandbox = Sandbox(node.pods_folder, pod.metadata.uid, node.networks, node.facts)
+        self._record: SandboxRecord | None = None
+        self._pod_ip = pod.status.pod_ip
+        self._trouble: Waiting | None = None
+        self._waiting: dict[str, Waiting] = {}
+        self.runs = ContainerRuns(self._sandbox.folder, node.runtime, self._wake.set, self._unhealthy)
+        self._starter = Starter(node, self._sandbox, self.runs)
+
+    # -- what others may tell and ask ------------------------------------------------------------------
+
+    @property
+    def pod(self) -> Pod:
+        return self._pod
+
+    def update(self, pod: Pod) -> None:
+        self._pod = pod
+        self._wake.set()
+
+    def vanished(self) -> None:
+        """The object is gone without having waited for us."""
+        self._gone = True
+        self._wake.set()
+
+    @property
+    def is_gone(self) -> bool:
+        return self._gone
+
+    @property
+    def ending(self) -> bool:
+        return self._gone or self._pod.metadata.deletion_timestamp is not None
+
+    def observed(self) -> Observed:
+        return Observed(
+            pod_ip=self._record.pod_ip if self._record else self._pod_ip,
+            sandbox_ready=self._record is not None,
+            sandbox_trouble=self._trouble,
+            runs=self.runs.latest,
+            earlier=self.runs.earlier,
+            waiting=self._waiting,
+            health=self.runs.health(),
+        )
+
+    # -- the loop --------------------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        reporting = asyncio.create_task(self._reporter.run())
+        try:
+            await self._restore()
+            while not self.ending:
+                await self._turn()
+            await self._end()
+        finally:
+            reporting.cancel()
+            await self.runs.forget()
+
+    async def _restore(self) -> None:
+        self._record = await asyncio.to_thread(self._sandbox.restore)
+        await self.runs.restore(self._pod, self._record.pod_ip if self._record else "")
+        if self._record is None:
+            # Where the network is gone from under running containers, they can only start over.
+            for name in self.runs.running():
+                await self.runs.kill(name)
+
+    async def _turn(self) -> None:
+        self._wake.clear()
+        planned = Plan() if self._over_before_us() else plan(self._pod, self.observed(), time.time())
+        for step in planned.steps:
+            await self._apply(step)
+        self._report()
+        if planned.steps:
+            return
+        pause = None if planned.wake_at is None else max(0.0, planned.wake_at - time.time())
+        try:
+            async with asyncio.timeout(pause):
+                await self._wake.wait()
+        except TimeoutError:
+            pass
+
+    def _over_before_us(self) -> bool:
+        """A Pod that has ended, of which nothing is left here: it must not be run again."""
+        return self._pod.status.phase in ("Succeeded", "Failed") and not self.runs.latest
+
+    def _report(self) -> None:
+        if self._gone or self._over_before_us():
+            return
+        known = {c.type: c for c in self._pod.status.conditions or ()} | self._conditions
+        status = pod_status(
+            self._pod, self.observed(), self._node.facts.node_ip, time.time(), list(known.values())
+        )
+        status["startTime"] = self._start_time
+        self._conditions = {c["type"]: _condition(c) for c in status["conditions"]}
+        self._reporter.report(self._pod, status)
+
+    # -- steps -----------------------------------------------------------------------------------------
+
+    async def _apply(self, step: Step) -> None:
+        match step:
+            case SetUpSandbox():
+                await self._set_up_sandbox()
+            case Start():
+                await self._start(step)
+            case Stop():
+                self._event("Killing", f"{step.why}, will be restarted")
+                await self.runs.stop(step.container, step.grace_seconds)
+            case ReleaseSandbox():
+                # The address stays in the status, as Kubernetes has it, though another Pod may get it now.
+                self._pod_ip = self._record.pod_ip if self._record else self._pod_ip
+                await asyncio.to_thread(self._sandbox.release_network)
+                self._record = None
+
+    async def _set_up_sandbox(self) -> None:
+        try:
+            self._record = await self._starter.set_up_sandbox(self._pod)
+            self._trouble = None
+        except CannotStart as error:
+            self._trouble = error.waiting
+            self._event("FailedCreatePodSandBox", str(error), warning=True)
+
+    async def _start(self, step: Start) -> None:
+        container = self._pod.container(step.container)
+        assert container is not None
+        assert self._record is not None
+        try:
+            run = await self._starter.start(self._pod, container, step, self._record)
+        except CannotStart as error:
+            self._wait(step.container, error)
+            return
+        self._waiting.pop(step.container, None)
+        if run.started_at:
+            self._event("Started", f"Started container {container.name}")
+        else:
+            self._event("Failed", f"Error: {run.message}", warning=True)
+
+    def _wait(self, container: str, error: CannotStart) -> None:
+        """A missing image is an error the first time, and backing off from then on."""
+        waiting, before = error.waiting, self._waiting.get(container)
+        if waiting.reason == "ErrImagePull" and before and before.message.endswith(waiting.message):
+            waiting = Waiting("ImagePullBackOff", f"Back-off pulling image: {error}", waiting.retry_at)
+        if before is None or before.reason != waiting.reason:
+            self._event("Failed", f"Error: {waiting.reason}: {waiting.message}", warning=True)
+        self._waiting[container] = waiting
+
+    def _unhealthy(self, kind: Kind, complaint: str) -> None:
+        self._event("Unhealthy", f"{kind.value} probe failed: {complaint}", warning=True)
+
+    def _event(self, reason: str, message: str, warning: bool = False) -> None:
+        self._node.event(self._pod, reason, message, "Warning" if warning else "Normal")
+
+    # -- the end ---------------------------------------------------------------------------------------
+
+    async def _end(self) -> None:
+        deadline = asyncio.create_task(kill_at_deadline(self.runs, self._grace, self._wake))
+        try:
+            if self.runs.running():
+                await self._end_containers()
+        finally:
+            deadline.cancel()
+        self._report()
+        if not self._gone:
+            await _within(_LAST_WORD_SECONDS, self._reporter.flushed())
+        await asyncio.to_thread(self._sandbox.tear_down)
+        if not self._gone:
+            await delete_until_gone(self._node.api, self._pod)
+        log.info("pod ended", pod=self._pod.metadata.key, uid=self._pod.metadata.uid)
+
+    async def _end_containers(self) -> None:
+        for name in self.runs.running():
+            self._event("Killing", f"Stopping container {name}")
+        if not self._gone:
+            await _within(self._grace() * _DRAIN_SHARE, self._node.drain.wait(self._pod))
+        pod_ip = self._record.pod_ip if self._record else ""
+        await end_containers(self._pod, self.runs, self._node.runtime, pod_ip)
+
+    def _grace(self) -> float:
+        return grace_seconds(self._pod, self._gone)
+
+
+async def _within(seconds: float, work: Awaitable[None]) -> None:
+    """Done or not, go on after that time."""
+    try:
+        await asyncio.wait_for(work, seconds)
+    except TimeoutError:
+        pass
+
+
+def _condition(written: dict[str, str]) -> Condition:
+    return Condition(written["type"], written["status"], last_transition_time=written["lastTransitionTime"])

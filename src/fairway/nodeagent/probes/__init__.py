@@ -1,0 +1,1 @@
+"""Probes: a state machine without I/O, the checks themselves, and what runs them."""

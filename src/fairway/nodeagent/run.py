@@ -1,0 +1,125 @@
+"""The node agent, put together: everything is made here, runs side by side, and ends together."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from ipaddress import IPv4Network
+
+import structlog
+
+from fairway.api.objects import Node
+from fairway.api.resources import NODES, PODS
+from fairway.client import Client, EventRecorder, Informer, KubeConfig, reference
+from fairway.images.resolve import ImageResolver
+from fairway.images.store import ImageStore
+from fairway.kernel.processes import bounding_set
+from fairway.nodeagent.config import Config
+from fairway.nodeagent.network.node_network import NodeNetwork
+from fairway.nodeagent.network.pod_network import PodNetworks
+from fairway.nodeagent.node import machine
+from fairway.nodeagent.node.heartbeat import Heartbeat
+from fairway.nodeagent.node.registration import Machine, capacity
+from fairway.nodeagent.objects import Pod
+from fairway.nodeagent.pods.drain_watch import DrainWatch
+from fairway.nodeagent.pods.manager import PodManager
+from fairway.nodeagent.pods.node_services import EventType, NodeServices
+from fairway.nodeagent.pods.reporting import ClientPodApi
+from fairway.nodeagent.pods.sandbox import NodeFacts
+from fairway.nodeagent.pods.sources import ApiSources
+from fairway.nodeagent.removal import node_cgroup
+from fairway.nodeagent.runtime.capabilities import from_mask
+from fairway.nodeagent.runtime.containers import ContainerRuntime
+from fairway.nodeagent.server.server import AgentServer
+
+log = structlog.get_logger()
+# How often routes and rules are put back though nothing of ours has changed.
+_REPAIR_SECONDS = 60.0
+
+
+async def run(config: Config, ready: Callable[[], None] = lambda: None) -> None:
+    """Until cancelled. Pods go on running then, and the next agent takes them over."""
+    config.pods_folder.mkdir(mode=0o711, parents=True, exist_ok=True)
+    runtime = ContainerRuntime(config.runtime_folder)
+    facts = machine.inspect(config.data, await runtime.runc.version())
+    async with Client(KubeConfig.load(config.kubeconfig), component="node") as client:
+        await _Agent(config, client, runtime, facts).run(ready)
+
+
+class _Agent:
+    def __init__(self, config: Config, client: Client, runtime: ContainerRuntime, facts: Machine) -> None:
+        self._config = config
+        self._runtime = runtime
+        self._networks = PodNetworks(config.pod_network)
+        self._network = NodeNetwork(
+            config.name, self._networks, tuple(map(IPv4Network, config.non_masquerade_cidrs)), config.data
+        )
+        self._events = EventRecorder(client, "kubelet", host=config.name)
+        self._heartbeat = Heartbeat(client, config, facts)
+        self._pods = PodManager(self._services(client, facts))
+        self._pod_informer = Informer(client, PODS, type=Pod, field_selector=f"spec.nodeName={config.name}")
+        self._node_informer = Informer(client, NODES, type=Node)
+
+    def _services(self, client: Client, facts: Machine) -> NodeServices:
+        config = self._config
+        return NodeServices(
+            node_name=config.name,
+            pods_folder=config.pods_folder,
+            cgroup=node_cgroup(config.data),
+            facts=NodeFacts(config.node_ip, config.cluster_dns, config.cluster_domain),
+            node_capacity=tuple(capacity(config, facts).items()),
+            capabilities=from_mask(bounding_set()),
+            networks=self._networks,
+            runtime=self._runtime,
+            images=ImageResolver(ImageStore(config.images_folder)),
+            sources=ApiSources(client),
+            api=ClientPodApi(client),
+            drain=DrainWatch(client),
+            event=self._record,
+        )
+
+    def _record(self, pod: Pod, reason: str, message: str, kind: EventType) -> None:
+        self._events.record(reference(PODS, pod.metadata), reason, message, kind=kind)
+
+    async def run(self, ready: Callable[[], None]) -> None:
+        await self._network.set_up()
+        await self._runtime.reaper.settle()
+        server = AgentServer(self._config, self._pods, self._runtime.runc) if self._config.serves else None
+        try:
+            if server:
+                await server.start()
+            await self._run(ready)
+        finally:
+            await self._pods.stop()
+            if server:
+                await server.stop()
+
+    async def _run(self, ready: Callable[[], None]) -> None:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._events.run())
+            group.create_task(self._keep_network())
+            group.create_task(self._node_informer.run())
+            group.create_task(self._pod_informer.run())
+            group.create_task(self._runtime.reaper.stay(self._pods.adopt_running))
+            await self._heartbeat.register()
+            group.create_task(self._heartbeat.run())
+            await self._pod_informer.synced()
+            self._pod_informer.on_change(self._pods.on_change)
+            self._pods.remove_orphans()
+            log.info("node agent ready", node=self._config.name, pods=len(self._pod_informer.items()))
+            ready()
+
+    async def _keep_network(self) -> None:
+        """Routes and masquerading follow the nodes, and come back if someone takes them away."""
+        changed = asyncio.Event()
+        self._node_informer.on_change(lambda *_: changed.set())
+        await self._node_informer.synced()
+        while True:
+            forced = not changed.is_set()
+            changed.clear()
+            await self._network.refresh(self._node_informer.items().values(), force=forced)
+            try:
+                async with asyncio.timeout(_REPAIR_SECONDS):
+                    await changed.wait()
+            except TimeoutError:
+                pass

@@ -1,0 +1,1 @@
+"""Containers through runc: their configuration, their processes, their output."""

@@ -1,0 +1,1 @@
+"""The node proxy: watches Services and EndpointSlices and programs the node to carry their traffic."""

@@ -1,0 +1,161 @@
+"""Brings plans into the kernel, and notices when someone else has changed our tables.
+
+Thin and blocking: the planner decides, this runs. All calls come from one thread.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Container, Iterable, Mapping
+from dataclasses import dataclass
+
+import structlog
+
+from fairway.kernel.conntrack import Conntrack
+from fairway.kernel.nftables import Contents, Nftables, NftablesError, TransactionTooLarge
+from fairway.proxy.changes import PortState
+from fairway.proxy.model import Family
+from fairway.proxy.nftables import ruleset
+from fairway.proxy.nftables.plan import Planner
+from fairway.proxy.nftables.ruleset import TABLE, Settings
+from fairway.proxy.nftables.sync import remove, replace, synchronise
+from fairway.proxy.nftables.transaction import Transaction
+from fairway.proxy.stale_flows import Expectation, stale
+
+log = structlog.get_logger()
+
+_UNKNOWN = -1
+# Up to here one question for each frontend is cheaper than reading every flow.
+_FEW = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """What of the host this mode touches."""
+
+    nftables: Nftables
+    conntrack: Conntrack
+    local_addresses: Callable[[], Container[str]]
+
+
+class Applier:
+    def __init__(self, kernel: Kernel, settings: Settings, node: str) -> None:
+        self._kernel = kernel
+        self._planner = Planner(settings, node)
+        # The generation that our last transaction made, and what the constant part looked like then.
+        self._generation = _UNKNOWN
+        self._baseline: dict[Family, Contents | None] = {}
+
+    @property
+    def settings(self) -> Settings:
+        return self._planner.settings
+
+    def configure(self, settings: Settings) -> None:
+        """Takes effect with the next `synchronise`."""
+        states = self._planner.states()
+        self._planner = Planner(settings, self._planner.node)
+        self._planner.update(states)
+
+    def apply(self, changes: Mapping[str, tuple[PortState, ...]]) -> Transaction:
+        """Send only what differs. After an exception the kernel must be synchronised."""
+        update = self._planner.update(changes)
+        transaction = update.transaction
+        if transaction:
+            self._run(transaction, any(p.chains_added or p.chains_deleted for p in update.differences))
+        self._clean(update.udp)
+        return transaction
+
+    def synchronise(self, changes: Mapping[str, tuple[PortState, ...]]) -> Transaction:
+        """Bring everything in order, from whatever the kernel holds."""
+        planner = Planner(self.settings, self._planner.node)
+        planner.update(self._planner.states() | dict(changes))
+        self._planner = planner
+        transaction = synchronise(planner, self._existing_chains())
+        try:
+            self._run(transaction, changes_rules=True, fresh=True)
+        except NftablesError as error:
+            log.warning("replacing tables of another layout", error=str(error))
+            transaction = replace(planner)
+            self._run(transaction, changes_rules=True, fresh=True)
+        self._clean(planner.udp_expectations(), self.settings.service_ranges)
+        return transaction
+
+    def is_intact(self) -> bool:
+        """Whether the tables are still as we left them. Costs one question as long as nobody commits."""
+        generation = self._kernel.nftables.generation()
+        if generation == self._generation:
+            return True
+        if self._baseline != self._constant_part() or not all(self._has_all(family) for family in Family):
+            return False
+        self._generation = generation
+        return True
+
+    def remove(self) -> None:
+        """Leave nothing behind."""
+        self._kernel.nftables.run("\n".join(line for family in Family for line in remove(family)))
+
+    def _run(self, transaction: Transaction, changes_rules: bool, fresh: bool = False) -> None:
+        """`fresh` if the transaction makes up for whatever others may have done before."""
+        nftables = self._kernel.nftables
+        before = nftables.generation()
+        commits = self._send(transaction)
+        after = nftables.generation()
+        undisturbed = after == before + commits and (fresh or before == self._generation)
+        self._generation = after if undisturbed else _UNKNOWN
+        if changes_rules:
+            self._baseline = self._constant_part()
+            if nftables.generation() != after:
+                self._baseline = {}
+
+    def _send(self, transaction: Transaction) -> int:
+        """Returns how many commits it took."""
+        try:
+            self._kernel.nftables.run(transaction.text)
+        except TransactionTooLarge:
+            parts = list(transaction.parts())
+            log.info("programming in pieces, as the whole is more than the kernel takes", pieces=len(parts))
+            for part in parts:
+                self._kernel.nftables.run(part)
+            return len(parts)
+        return 1
+
+    def _existing_chains(self) -> dict[Family, list[str]]:
+        found: dict[Family, list[str]] = {family: [] for family in Family}
+        for entry in self._kernel.nftables.query("list chains"):
+            chain = entry.get("chain")
+            if chain and chain["table"] == TABLE and chain["family"] in found:
+                found[Family(chain["family"])].append(chain["name"])
+        return found
+
+    def _constant_part(self) -> dict[Family, Contents | None]:
+        """All rules and the sets that Services have no part in."""
+        nftables = self._kernel.nftables
+        return {family: nftables.contents(family, TABLE, ruleset.CONFIGURED) for family in Family}
+
+    def _has_all(self, family: Family) -> bool:
+        others = {*ruleset.KEPT, *ruleset.CONFIGURED}
+        names = [name for name in ruleset.maps(family) if name not in others]
+        contents = self._kernel.nftables.contents(family, TABLE, names)
+        planned = Counter(element.set for element in self._planner.elements(family))
+        return contents is not None and contents.elements == {name: planned[name] for name in names}
+
+    def _clean(self, expectations: Iterable[Expectation], ranges: tuple[str, ...] = ()) -> None:
+        """Delete stale UDP flows. The new rules are in force, so none can come back."""
+        every = tuple(expectations)
+        for family in Family:
+            mine = [expected for expected in every if expected.family is family]
+            if mine or ruleset.in_family(ranges, family):
+                self._clean_family(family, mine, ruleset.in_family(ranges, family))
+
+    def _clean_family(self, family: Family, mine: list[Expectation], ranges: tuple[str, ...]) -> None:
+        conntrack, version = self._kernel.conntrack, 4 if family is Family.IPV4 else 6
+        if ranges or len(mine) > _FEW:
+            flows = conntrack.udp_flows(version)
+        else:
+            asked = {("" if e.is_node_port else e.address, e.port) for e in mine}
+            flows = [flow for key in asked for flow in conntrack.udp_flows(version, *key)]
+        gone = stale(flows, mine, self._kernel.local_addresses(), ranges)
+        for flow in gone:
+            conntrack.delete(version, flow)
+        if gone:
+            log.info("deleted stale flows", protocol="udp", family=str(family), flows=len(gone))

@@ -1,0 +1,173 @@
+"""The proxy component: follows the cluster and programs the node it runs on until it is cancelled.
+
+What the kernel holds stays in force when this ends, and while the API server is away: connections and new
+clients alike are served by the last known state.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import structlog
+
+from fairway.api.objects import EndpointSlice, Node, Service, View
+from fairway.api.resources import ENDPOINT_SLICES, NODES, SERVICE_CIDRS, SERVICES
+from fairway.client import Client, ClientError, Informer, KubeConfig, NotFound
+from fairway.client.progress import Progress
+from fairway.kernel import sysctl
+from fairway.kernel.conntrack import KernelConntrack
+from fairway.kernel.local_addresses import local_addresses
+from fairway.kernel.nftables import LibNftables
+from fairway.proxy.changes import Tracker
+from fairway.proxy.config import MODES, Config, settings
+from fairway.proxy.model import ZONE_LABEL
+from fairway.proxy.nftables.applier import Applier, Kernel
+from fairway.proxy.nftables.ruleset import Settings
+from fairway.proxy.programming import Programmer
+from fairway.proxy.topology import Place
+
+log = structlog.get_logger()
+
+
+class ModeNotBuilt(ValueError):
+    """A proxy mode that Kubernetes has and this release doesn't."""
+
+
+class ServiceCidrSpec(View, frozen=True):
+    cidrs: tuple[str, ...] = ()
+
+
+class ServiceCidr(View, frozen=True):
+    spec: ServiceCidrSpec = ServiceCidrSpec()
+
+
+async def run(config: Config, ready: Callable[[], None] = lambda: None) -> None:
+    """Works until cancelled; calls `ready` once the first full state is in force."""
+    check_mode(config.proxy_mode)
+    kubeconfig = KubeConfig.load(config.kubeconfig) if config.kubeconfig else KubeConfig.from_env()
+    forward_packets()
+    with kernel() as opened, ThreadPoolExecutor(1, "kernel") as worker:
+        async with Client(kubeconfig, component="proxy") as client:
+            await _Proxy(config, client, opened, worker).run(ready)
+
+
+def check_mode(mode: str) -> None:
+    if mode not in MODES:
+        raise ModeNotBuilt(f"proxy mode {mode} is not built yet; there is: {', '.join(MODES)}")
+
+
+@contextlib.contextmanager
+def kernel() -> Iterator[Kernel]:
+    """In the network namespace of the calling thread."""
+    with contextlib.closing(LibNftables()) as nftables, contextlib.closing(KernelConntrack()) as conntrack:
+        yield Kernel(nftables, conntrack, local_addresses)
+
+
+def forward_packets() -> None:
+    """Without this the kernel would drop what it has translated for others."""
+    sysctl.write("net/ipv4/ip_forward", "1")
+    with contextlib.suppress(FileNotFoundError):  # a kernel without IPv6
+        sysctl.write("net/ipv6/conf/all/forwarding", "1")
+
+
+def remove_rules() -> None:
+    """Leave nothing of any mode behind in this network namespace. Needs no API server."""
+    with kernel() as opened:
+        Applier(opened, Settings(), "").remove()
+
+
+class _Proxy:
+    """What one run holds together."""
+
+    def __init__(self, config: Config, client: Client, opened: Kernel, worker: ThreadPoolExecutor) -> None:
+        node = config.hostname_override
+        self._config, self._client = config, client
+        self._services = Informer(client, SERVICES, type=Service)
+        # All slices, also those of no concern here: their revisions count as reached, too.
+        self._slices = Informer(client, ENDPOINT_SLICES, type=EndpointSlice)
+        self._node = Informer(client, NODES, type=Node, field_selector=f"metadata.name={node}")
+        self._cidrs = Informer(client, SERVICE_CIDRS, type=ServiceCidr)
+        self._tracker = Tracker(Place(node))
+        self._settings = self._current_settings()
+        self._progress = Progress(client, node)
+        self._programmer: Programmer[Settings] = Programmer(
+            self._tracker,
+            Applier(opened, self._settings, node),
+            worker,
+            revision=lambda: self._slices.resource_version,
+            reached=self._progress.reached,
+        )
+        self._services.on_change(self._service_changed)
+        self._slices.on_change(self._slice_changed)
+        self._node.on_change(self._node_changed)
+        self._cidrs.on_change(lambda key, old, new: self._reconfigure())
+
+    async def run(self, ready: Callable[[], None]) -> None:
+        async with asyncio.TaskGroup() as tasks:
+            for informer in (self._services, self._slices, self._node):
+                tasks.create_task(informer.run())
+            tasks.create_task(self._follow_service_cidrs())
+            tasks.create_task(self._publish())
+            for synced in (self._services.synced(), self._slices.synced(), self._node.synced()):
+                await synced
+            await self._programmer.run(lambda: self._started(ready))
+
+    def _started(self, ready: Callable[[], None]) -> None:
+        log.info("programmed", services=len(self._tracker), node=self._config.hostname_override)
+        # Most of what lives now lives for ever; the collector needn't look at it again and again.
+        gc.freeze()
+        ready()
+
+    def _service_changed(self, key: str, old: Service | None, new: Service | None) -> None:
+        self._tracker.service_changed(key, old, new)
+        self._programmer.wake()
+
+    def _slice_changed(self, key: str, old: EndpointSlice | None, new: EndpointSlice | None) -> None:
+        self._tracker.slice_changed(key, old, new)
+        self._programmer.wake()
+
+    def _node_changed(self, key: str, old: Node | None, new: Node | None) -> None:
+        if key != self._config.hostname_override:
+            return
+        self._tracker.move(Place(key, new.metadata.label(ZONE_LABEL) if new else ""))
+        self._reconfigure()
+        self._programmer.wake()
+
+    def _current_settings(self) -> Settings:
+        cidrs = [cidr for entry in self._cidrs.items().values() for cidr in entry.spec.cidrs]
+        return settings(self._config, self._node.get(self._config.hostname_override), cidrs)
+
+    def _reconfigure(self) -> None:
+        current = self._current_settings()
+        if current != self._settings:
+            self._settings = current
+            self._programmer.configure(current)
+
+    async def _follow_service_cidrs(self) -> None:
+        """Unless the ranges are configured, or the server is too old to name them."""
+        if self._config.service_cluster_ip_range:
+            return
+        while True:
+            try:
+                await self._client.list(SERVICE_CIDRS, limit=1)
+                break
+            except NotFound:
+                log.info("the server names no service ranges; unused virtual IPs will not be refused")
+                return
+            except ClientError:
+                await asyncio.sleep(1)
+        await self._cidrs.run()
+
+    async def _publish(self) -> None:
+        wanted = self._config.publish_progress
+        while wanted is None:
+            try:
+                wanted = b"fairway" in await self._client.request("GET", "/version")
+            except ClientError:
+                await asyncio.sleep(1)
+        if wanted:
+            await self._progress.run()

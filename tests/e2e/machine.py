@@ -1,0 +1,47 @@
+"""What is on this machine that a cluster could leave behind: links, routes, rules, mounts, processes…"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+
+def lines(*command: str) -> set[str]:
+    return set(subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines())
+
+
+def snapshot() -> dict[str, set[str]]:
+    return {
+        "links": {re.sub(r"@\S+", "", line.split()[1]) for line in lines("ip", "-o", "link")},
+        "routes": lines("ip", "route", "show", "table", "all"),
+        "namespaces": lines("ip", "netns", "list"),
+        "rules": {line for line in lines("nft", "list", "ruleset") if line},
+        "mounts": {line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()},
+        "cgroups": {
+            str(path)
+            for hierarchy in Path("/sys/fs/cgroup").iterdir()
+            for path in hierarchy.glob("fairway/**/")
+        },
+        "processes": fairway_processes(),
+        "forwarding": {Path("/proc/sys/net/ipv4/ip_forward").read_text().strip()},
+        "run": {entry.name for entry in Path("/run").iterdir()},
+    }
+
+
+def fairway_processes() -> set[str]:
+    """Everything that runs from our package or in a container of ours."""
+    found = set()
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and int(entry.name) != os.getpid():
+            try:
+                arguments = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+                cgroup = (entry / "cgroup").read_text()
+            except OSError:
+                continue
+            if re.search(r"fairway (up|node|proxy|dns|controllers|apiserver)|fairway\.", arguments) or (
+                "fairway" in cgroup
+            ):
+                found.add(f"{entry.name} {arguments.strip()}")
+    return found
