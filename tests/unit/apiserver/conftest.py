@@ -37,7 +37,7 @@ async def server(tmp_path: Path, clock: Clock) -> AsyncIterator[Server]:
     store = Store(MemoryBackend(), ALL)
     companions: dict[Resource, Companion] = {}
     committer = Committer(store, companions, clock)
-    companions[SERVICES] = ServiceAllocator(store, config.families, config.node_ports, clock)
+    companions[SERVICES] = ServiceAllocator(store, config.service_networks, config.node_ports, clock)
     await store.open()
     await bootstrap(committer, config)
     tokens = TokenAuthority.open(tmp_path / "pki" / "sa.key", clock)

@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterator
 
 from fairway.api.patches.document import Json
-from fairway.api.schema.body import has_repeated_members
+from fairway.api.schema.json_body import has_repeated_members
 from fairway.api.schema.strict import Members, repeated_members
 
 _OPERATION = ("op", "path", "from", "value")
