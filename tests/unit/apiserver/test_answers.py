@@ -73,6 +73,32 @@ async def test_discovery_is_never_unacceptable(server: Server, path: str) -> Non
     assert (await server.ask("GET", path, headers={"accept": "text/html"})).status == 200
 
 
+@pytest.mark.parametrize(
+    ("accept", "kind"),
+    [
+        (
+            "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json",
+            "Discovery",
+        ),
+        ("application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,application/json", ""),
+        ("application/json, application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList", ""),
+        ("*/*", ""),
+        ("", ""),
+    ],
+)
+async def test_only_those_who_know_aggregated_discovery_get_it(
+    server: Server, accept: str, kind: str
+) -> None:
+    answer = await server.ask("GET", "/apis", headers={"accept": accept})
+    assert answer.obj["kind"] == f"APIGroup{kind}List"
+
+
+async def test_the_root_lists_the_paths_that_there_are(server: Server) -> None:
+    paths = (await server.ask("GET", "/")).obj["paths"]
+    assert paths == sorted(paths)
+    assert {"/api/v1", "/apis/apps/v1", "/readyz/ping", "/version"} <= set(paths)
+
+
 async def test_the_best_of_what_a_client_accepts_is_sent(server: Server) -> None:
     accept = "application/yaml;q=0.1, application/json;as=Table;g=meta.k8s.io;v=v1beta1;q=0.9"
     answer = await server.ask("GET", MAPS, headers={"accept": accept})
