@@ -11,7 +11,7 @@ import subprocess
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from ipaddress import IPv4Network
+from ipaddress import IPv4Interface, IPv4Network
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from fairway.api.objects import Service
 from fairway.images.resolve import ImageResolver
 from fairway.images.store import ImageStore
 from fairway.kernel import namespaces
+from fairway.kernel.netlink import Netlink, Route, inside, opened
 from fairway.kernel.processes import bounding_set
 from fairway.nodeagent.network.node_network import NodeNetwork
 from fairway.nodeagent.network.pod_network import PodNetworks
@@ -34,25 +35,45 @@ from fairway.nodeagent.removal import node_cgroup, remove_all_pods
 from fairway.nodeagent.runtime.capabilities import from_mask
 from fairway.nodeagent.runtime.containers import ContainerRuntime
 
-NODE_IP = "172.31.96.11"
+NODE_IP, LAN_IP = "172.31.96.11", "172.31.96.1"
 _counter = iter(range(1 << 30))
 
 
 @contextmanager
-def node_namespace() -> Iterator[str]:
-    """Inside the block this thread is in a new namespace with a loopback and the node's address."""
+def node_namespace() -> Iterator[Path]:
+    """Inside the block this thread is in a new namespace, with the node's address on a LAN.
+
+    Gives the other namespace on that LAN, which has the address 172.31.96.1 and knows the way to Pods.
+    """
     name = f"fwtest-na-{os.getpid()}-{next(_counter)}"
     home = os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
     namespaces.create(name)
+    lan = namespaces.create(f"{name}-lan")
     try:
         namespaces.enter(name)
-        for words in ("link set lo up", f"address add {NODE_IP}/32 dev lo"):
-            subprocess.run(["ip", *words.split()], check=True)
-        yield name
+        _connect(lan)
+        yield lan
     finally:
         namespaces.enter_path(Path(f"/proc/self/fd/{home}"))
         os.close(home)
         namespaces.delete(name)
+        namespaces.delete(f"{name}-lan")
+
+
+def _connect(lan: Path) -> None:
+    with opened() as netlink:
+        netlink.add_veth("eth0", "eth0", lan)
+        netlink.add_address("eth0", IPv4Interface(f"{NODE_IP}/24"))
+        for device in ("lo", "eth0"):
+            netlink.set_up(device)
+    inside(lan, _configure_lan)
+
+
+def _configure_lan(netlink: Netlink) -> None:
+    netlink.add_address("eth0", IPv4Interface(f"{LAN_IP}/24"))
+    for device in ("lo", "eth0"):
+        netlink.set_up(device)
+    netlink.put_route(Route(IPv4Network("10.244.0.0/16"), NODE_IP))
 
 
 class FakeApi:
@@ -99,14 +120,15 @@ class FakeDrain:
 class Node:
     """Everything of an agent but the API server's side."""
 
-    def __init__(self, data: Path, images: Path) -> None:
+    def __init__(self, data: Path, images: Path, never_masqueraded: tuple[str, ...] = ()) -> None:
         self.data = data
         self.api = FakeApi()
         self.sources = FakeSources()
         self.drain = FakeDrain()
         self.runtime = ContainerRuntime(data / "runtime")
         self.networks = PodNetworks(IPv4Network("10.244.7.0/24"))
-        self.network = NodeNetwork("node-1", self.networks, (), data)
+        exceptions = tuple(map(IPv4Network, never_masqueraded))
+        self.network = NodeNetwork("node-1", self.networks, exceptions, data)
         self.manager = PodManager(
             NodeServices(
                 node_name="node-1",
