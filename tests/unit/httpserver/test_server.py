@@ -141,6 +141,10 @@ async def test_garbage_is_refused_with_400(port: int) -> None:
     assert (await exchange(port, b"\x00\x01garbage\r\n\r\n")).startswith(b"HTTP/1.1 4")
 
 
+async def test_a_method_that_is_none_is_refused_with_405(port: int) -> None:
+    assert (await exchange(port, b"FROB / HTTP/1.1\r\nHost: x\r\n\r\n")).startswith(b"HTTP/1.1 405")
+
+
 async def test_an_unforeseen_error_is_a_500_and_the_server_goes_on(port: int) -> None:
     assert (await exchange(port, b"GET /fail HTTP/1.1\r\nConnection: close\r\n\r\n")).startswith(
         b"HTTP/1.1 500"
