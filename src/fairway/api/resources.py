@@ -20,6 +20,10 @@ class Resource:
     short_names: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
 
+    def __hash__(self) -> int:
+        """Looked up many times a request, so no more is hashed than tells resources apart."""
+        return hash((self.plural, self.group))
+
     @property
     def singular(self) -> str:
         return self.kind.lower()

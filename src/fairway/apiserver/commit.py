@@ -125,7 +125,7 @@ class Committer:
             if dry_run:
                 return Written(obj, created=True, warnings=warnings)
             compares = [Compare(bucket.storage_key(key), 0), *rider.compares]
-            operations = [Put(bucket.storage_key(key), stored_text(obj)), *rider.operations]
+            operations = [*rider.operations, Put(bucket.storage_key(key), stored_text(obj))]
             try:
                 await self.store.transact(compares, operations)
             except CompareFailed as failure:
@@ -206,7 +206,7 @@ class Committer:
         if dry_run:
             return Written(new, warnings=warnings)
         compares = [Compare(key, entry.revision), *rider.compares]
-        await self.store.transact(compares, [Put(key, stored_text(new)), *rider.operations])
+        await self.store.transact(compares, [*rider.operations, Put(key, stored_text(new))])
         return Written(new, bucket.entries.get(entry.key), warnings=warnings)
 
     # -- delete ----------------------------------------------------------------------------------------
@@ -231,7 +231,7 @@ class Committer:
         if not dry_run:
             key = bucket.storage_key(entry.key)
             compares = [Compare(key, entry.revision), *rider.compares]
-            revision = await self.store.transact(compares, [Delete(key), *rider.operations])
+            revision = await self.store.transact(compares, [*rider.operations, Delete(key)])
             if last is None:
                 shown["metadata"]["resourceVersion"] = str(revision)
         return Written(shown, removed=True)
@@ -249,7 +249,9 @@ def _key(obj: Obj) -> str:
 def validate_new_metadata(kind: Kind, obj: Obj) -> ErrorList:
     metadata = obj["metadata"]
     errors = validate_metadata(metadata, namespaced=kind.resource.namespaced, name_errors=kind.name_errors)
-    return errors + validate_managed_fields(metadata.get("managedFields"))
+    entries = metadata.get("managedFields") or ()
+    # A single entry is the one that was just made for the client.
+    return errors + validate_managed_fields(entries) if len(entries) > 1 else errors
 
 
 def same(new: Obj, old: Obj) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from fairway.api.errors import StatusError, bad_request, unsupported_media_type
@@ -94,11 +95,11 @@ def _json_or_yaml(body: bytes) -> tuple[Any, list[str]]:
         raise bad_request(f"error encoding patch: {bad}") from bad
 
 
-def conform_patched(call: Call, obj: Any, strategic: Any = None) -> Obj:
+def conform_patched(call: Call, obj: Any, strategic: Any = None, complaints: Sequence[str] = ()) -> Obj:
     """A patched object, held to the shape of its kind like any other that a client sends.
 
     `strategic` is the patch, if it was a strategic merge patch: Kubernetes then reads the result in another
-    way.
+    way. `complaints` are about the patch itself.
     """
     resource = call.kind.resource
     shape = shape_of(resource.api_version, resource.kind)
@@ -107,15 +108,16 @@ def conform_patched(call: Call, obj: Any, strategic: Any = None) -> Obj:
             raise Mismatch(obj, f"v1.{resource.kind}")
         if strategic is None and (fault := other_kind_fault(obj, resource.api_version, resource.kind)):
             raise Undecodable(fault)
-        stored, warnings = conform(obj, shape, call.field_validation)
-    except StrictDecodingError as error:
-        found = error if strategic is None else StrictDecodingError(unknown_fields(obj, shape))
-        raise _bad_patch(obj, strategic, str(found)) from error
+        stored, warnings = conform(obj, shape, "Ignore" if call.field_validation == "Ignore" else "Warn")
     except Undecodable as error:
         text = str(error) if strategic is None else conversion_fault(error)
         raise _bad_patch(obj, strategic, text) from error
-    if warnings:
-        call.warnings += warnings if strategic is None else unknown_fields(obj, shape)
+    if warnings and strategic is not None:
+        warnings = unknown_fields(obj, shape)
+    if found := [*complaints, *warnings]:
+        if call.field_validation == "Strict":
+            raise _bad_patch(obj, strategic, str(StrictDecodingError(found)))
+        call.warnings += found
     return stored
 
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any
 
 from fairway import __version__
 from fairway.api.kind import Kind
+from fairway.apiserver.health import CHECKS
+from fairway.apiserver.negotiate import alternatives
 
 Obj = dict[str, Any]
 
@@ -35,6 +38,13 @@ def version() -> Obj:
     }
 
 
+DOCUMENTS = (
+    "/.well-known/openid-configuration",
+    "/openapi/v2",
+    "/openapi/v3",
+    "/openid/v1/jwks",
+    "/version",
+)
 # The order in which clients are shown groups, which for them is the order of preference.
 GROUP_ORDER = (
     "",
@@ -61,14 +71,15 @@ class Discovery:
     def answer(self, path: str, accept: str) -> tuple[Obj, str] | None:
         """The document at a path and its content type, or None if there is none."""
         parts = path.strip("/").split("/")
-        aggregated = "as=APIGroupDiscoveryList" in accept and len(parts) == 1
-        if aggregated and parts[0] in ("api", "apis"):
+        if parts in (["api"], ["apis"]) and prefers_aggregated(accept):
             return self._aggregated(core=parts[0] == "api"), AGGREGATED
         plain = self._plain(parts)
         return (plain, "application/json") if plain else None
 
     def _plain(self, parts: list[str]) -> Obj | None:
         match parts:
+            case [""]:
+                return {"paths": self._paths()}
             case ["api"]:
                 return {
                     "kind": "APIVersions",
@@ -87,6 +98,21 @@ class Discovery:
             case ["apis", group, version] if version in self._groups.get(group, {}) and group:
                 return self._resources(group, version)
         return None
+
+    def _paths(self) -> list[str]:
+        """All that can be asked for below the root."""
+        groups = [f"/apis/{group}" for group in self._groups if group]
+        versions = [
+            f"/apis/{group}/{version}" if group else f"/api/{version}"
+            for group, known in self._groups.items()
+            for version in known
+        ]
+        health = [
+            f"/{endpoint}{check}"
+            for endpoint in ("healthz", "livez", "readyz")
+            for check in ("", *(f"/{name}" for name in CHECKS))
+        ]
+        return sorted(["/api", "/apis", *groups, *versions, *health, *DOCUMENTS])
 
     def _group(self, group: str) -> Obj:
         versions = [
@@ -138,6 +164,20 @@ class Discovery:
 
 def _rank(group: str) -> int:
     return GROUP_ORDER.index(group) if group in GROUP_ORDER else len(GROUP_ORDER)
+
+
+@lru_cache(maxsize=256)
+def prefers_aggregated(accept: str) -> bool:
+    """Whether a client wants everything in one document rather than piece by piece; older ones know neither
+    this form nor how to say no to it."""
+    for media, parameters in alternatives(accept):
+        if media in ("application/json", "*/*"):
+            wanted = tuple(parameters.get(name, "") for name in ("g", "v", "as"))
+            if wanted == ("apidiscovery.k8s.io", "v2", "APIGroupDiscoveryList"):
+                return True
+            if wanted == ("", "", ""):
+                return False
+    return False
 
 
 def storage_version_hash(group: str, version: str, kind: str) -> str:

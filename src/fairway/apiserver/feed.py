@@ -17,6 +17,9 @@ ADDED, MODIFIED, DELETED = "ADDED", "MODIFIED", "DELETED"
 
 # A watcher that does not read is cut off rather than kept in memory; clients resume by themselves.
 MOST_WAITING = 50_000
+# History is kept for a time, but never more than this much of it: a flood of writes must not use up memory.
+# Who then resumes from before it is told so (410), lists anew and goes on.
+MOST_KEPT = 200_000
 
 
 class Event:
@@ -110,6 +113,8 @@ class Feed:
 
     def publish(self, event: Event) -> None:
         self._window.append(event)
+        if len(self._window) > MOST_KEPT:
+            self.forget(self._window[MOST_KEPT // 10].revision)
         for subscription in self._subscriptions:
             subscription.offer(event)
 

@@ -44,8 +44,10 @@ def matcher(call: Call) -> Matches | None:
 
 
 def _field_test(kind: Kind, selector: FieldSelector) -> Matches:
+    # Kinds without fields of their own take the namespace even where there is none.
+    usual = METADATA_FIELDS if kind.resource.namespaced or not kind.fields else METADATA_FIELDS[:1]
     for name, _, _ in selector.requirements:
-        if name not in kind.fields and name not in METADATA_FIELDS:
+        if name not in kind.fields and name not in usual:
             raise bad_request(_unknown_field(kind, name))
     return lambda entry: all(
         (entry.field(kind, name) == value) == (operator == "=")

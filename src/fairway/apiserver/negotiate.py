@@ -66,14 +66,14 @@ def wanted_form(accept: str) -> Form:
 def _first_form(accept: str) -> Form | None:
     if not accept:
         return PLAIN
-    for media, parameters in _alternatives(accept):
+    for media, parameters in alternatives(accept):
         for known in PRODUCED:
             if media in (known, "*/*", "application/*") and (form := _form(parameters, known == YAML)):
                 return form
     return None
 
 
-def _alternatives(accept: str) -> list[tuple[str, dict[str, str]]]:
+def alternatives(accept: str) -> list[tuple[str, dict[str, str]]]:
     """What a client accepts: the best first, of equals the most particular, of those the one named first."""
     found = []
     for alternative in accept.split(","):

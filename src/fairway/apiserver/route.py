@@ -35,8 +35,9 @@ class Routes:
 
     def knows_group(self, path: str) -> bool:
         """Whether a path below /apis is in a group that there is; others are not ours at all."""
-        parts = path.split("/", 3)
-        return parts[1] != "apis" or len(parts) < 3 or not parts[2] or parts[2] in self._groups
+        if not path.startswith("/apis/") or path == "/apis/":
+            return True
+        return path.split("/", 3)[2] in self._groups
 
     def call(self, request: Request) -> Call:
         """The call that a request below /api or /apis makes; raises 404 or 405."""

@@ -78,7 +78,7 @@ async def run(config: Config, ready: Callable[[], None] = lambda: None) -> None:
         write_admin_kubeconfig(config, authority)
         log.info("serving", port=config.port, bind=",".join(config.bind), revision=store.revision)
         ready()
-        await asyncio.Event().wait()
+        await store.following()
     finally:
         application.stopping = True
         for task in upkeep:

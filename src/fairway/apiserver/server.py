@@ -15,10 +15,10 @@ from fairway.apiserver.call import Call, User
 from fairway.apiserver.discovery import Discovery, version
 from fairway.apiserver.encoding import encode
 from fairway.apiserver.health import NOT_FOUND, health_answer
-from fairway.apiserver.negotiate import PRODUCED, STREAMED, demand_known_type
+from fairway.apiserver.negotiate import PRODUCED, STREAMED, Form, demand_known_type
 from fairway.apiserver.openapi import openapi_answer
 from fairway.apiserver.options import check_timeout
-from fairway.apiserver.respond import bytes_answer, requested_form, status_answer
+from fairway.apiserver.respond import bytes_answer, status_answer, wants_pretty
 from fairway.apiserver.reviews import REVIEWS
 from fairway.apiserver.route import Routes
 from fairway.apiserver.subresources import subresource_of
@@ -55,7 +55,7 @@ class ApiServer:
 
     def _public(self, request: Request) -> Response:
         if request.raw_path == "/version":
-            return bytes_answer(requested_form(request), encode(version()), 200, ())
+            return bytes_answer(Form(pretty=wants_pretty(request)), encode(version()), 200, ())
         return health_answer(request.path, request.query(), self.stopping)
 
     async def _answer(self, request: Request, user: User) -> Answer:

@@ -115,6 +115,11 @@ class Store:
         self._follower = asyncio.create_task(self._follow(start))
         await self.reached(self._backend.revision)
 
+    async def following(self) -> None:
+        """Goes on for ever; raises if the backend can't be followed any more, as all reads are stale then."""
+        assert self._follower, "open comes first"
+        await asyncio.shield(self._follower)
+
     def end_watches(self) -> None:
         for bucket in self._by_prefix.values():
             bucket.feed.close()

@@ -9,21 +9,13 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import httptools
 import structlog
 
-from fairway.httpserver.messages import (
-    Answer,
-    Headers,
-    Peer,
-    Request,
-    Response,
-    Stream,
-    Upgrade,
-    reason_phrase,
-)
+from fairway.httpserver.framing import LAST_CHUNK, chunk, head, sized, streamed
+from fairway.httpserver.messages import Answer, Peer, Request, Response, Stream, Upgrade
 from fairway.httpserver.tunnel import Tunnel
 
 if TYPE_CHECKING:
@@ -32,43 +24,19 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 MAX_PIPELINED = 64
-MAX_HEADER_BYTES = 1024 * 1024
-STATUS_LINES = {
-    code: f"HTTP/1.1 {code} {reason_phrase(code)}\r\n".encode()
-    for code in (
-        200,
-        201,
-        202,
-        204,
-        206,
-        301,
-        302,
-        304,
-        400,
-        401,
-        403,
-        404,
-        405,
-        406,
-        409,
-        410,
-        413,
-        415,
-        422,
-        429,
-    )
-}
+MAX_HEAD_BYTES = 1024 * 1024
+# A client that goes on sending after its body was found too large is read this many times the limit, so that
+# it gets to see the refusal; then it is cut off.
+OVERRUN = 8
 
 
-def _status_line(status: int) -> bytes:
-    return STATUS_LINES.get(status) or f"HTTP/1.1 {status} {reason_phrase(status)}\r\n".encode()
+class Waiting(NamedTuple):
+    """A request that has arrived in full."""
 
-
-def _head(status: int, content_type: str, extra: Headers, framing: str) -> bytes:
-    lines = [f"{name}: {value}\r\n" for name, value in extra]
-    if content_type:
-        lines.append(f"Content-Type: {content_type}\r\n")
-    return _status_line(status) + ("".join(lines) + framing).encode("latin-1", "replace")
+    request: Request
+    keep_alive: bool
+    chunked: bool
+    refusal: Response | None
 
 
 class HttpProtocol(asyncio.Protocol):
@@ -79,17 +47,22 @@ class HttpProtocol(asyncio.Protocol):
         self._parser = httptools.HttpRequestParser(self)
         self._transport: asyncio.Transport
         self._peer = Peer()
-        self._waiting: deque[tuple[Request, bool, Response | None]] = deque()
+        self._waiting: deque[Waiting] = deque()
+        self._waiting_bytes = 0
         self._task: asyncio.Task[None] | None = None
         self._tunnel: Tunnel | None = None
         self._writable = asyncio.Event()
         self._writable.set()
+        # After a request to upgrade, what follows is not HTTP unless the upgrade is declined.
+        self._upgrading = False
+        self._leftover = b""
         self._reset_request()
 
     def _reset_request(self) -> None:
-        self._target = b""
+        self._target = bytearray()
         self._headers: dict[str, str] = {}
-        self._header_bytes = 0
+        self._in_head = True
+        self._head_bytes = 0
         self._body: list[bytes] = []
         self._body_size = 0
         self._refusal: Response | None = None
@@ -112,15 +85,25 @@ class HttpProtocol(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         if self._tunnel:
             self._tunnel.feed(data)
-            return
+        elif self._upgrading:
+            self._leftover += data
+            if len(self._leftover) > MAX_HEAD_BYTES:
+                self._transport.pause_reading()
+        else:
+            self._parse(data)
+
+    def _parse(self, data: bytes) -> None:
+        self._head_bytes += len(data)
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade as upgrade:
-            self._leftover = data[upgrade.args[0] :]
+            self._upgrading, self._leftover = True, data[upgrade.args[0] :]
         except httptools.HttpParserInvalidMethodError:
-            self._refuse_connection(405, self._server.unknown_method)
+            self._refuse(self._server.unknown_method)
         except httptools.HttpParserError:
-            self._refuse_connection(400)
+            self._refuse(Response(400, b"", "text/plain"))
+        if self._in_head and self._head_bytes > MAX_HEAD_BYTES:
+            self._refuse(Response(431, b"", "text/plain"))
 
     def eof_received(self) -> bool:
         if self._tunnel:
@@ -146,28 +129,25 @@ class HttpProtocol(asyncio.Protocol):
         self._target += url
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        self._header_bytes += len(name) + len(value)
-        if self._header_bytes > MAX_HEADER_BYTES:
-            self._refuse_connection(431)
-            return
         key = name.decode("latin-1").lower()
         text = value.decode("latin-1")
         known = self._headers.get(key)
         self._headers[key] = text if known is None else f"{known}, {text}"
 
     def on_headers_complete(self) -> None:
+        self._in_head = False
         if self._headers.get("expect", "").lower() == "100-continue":
             self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
 
     def on_body(self, body: bytes) -> None:
         self._body_size += len(body)
-        if self._body_size > 8 * self._server.body_limit:
-            self._transport.abort()
-        elif self._body_size > self._server.body_limit:
-            self._body.clear()
-            self._refusal = self._server.too_large
-        else:
+        if self._body_size <= self._server.body_limit:
             self._body.append(body)
+            return
+        self._body.clear()
+        self._refusal = self._server.too_large
+        if self._body_size > OVERRUN * self._server.body_limit:
+            self._refuse(self._refusal)
 
     def on_message_complete(self) -> None:
         if self._transport.is_closing():
@@ -179,40 +159,55 @@ class HttpProtocol(asyncio.Protocol):
             b"".join(self._body) if len(self._body) != 1 else self._body[0],
             self._peer,
         )
-        self._leftover = b""
-        self._waiting.append((request, self._parser.should_keep_alive(), self._refusal))
-        if len(self._waiting) > MAX_PIPELINED:
+        chunked = self._parser.get_http_version() != "1.0"
+        self._waiting.append(Waiting(request, self._parser.should_keep_alive(), chunked, self._refusal))
+        self._waiting_bytes += len(request.body)
+        if self._is_behind():
             self._transport.pause_reading()
         if self._task is None:
             self._task = asyncio.get_running_loop().create_task(self._answer_all())
+
+    def _is_behind(self) -> bool:
+        return len(self._waiting) > MAX_PIPELINED or self._waiting_bytes > self._server.body_limit
 
     # -- answering -------------------------------------------------------------------------------------
 
     async def _answer_all(self) -> None:
         try:
             while self._waiting:
-                request, keep_alive, refusal = self._waiting.popleft()
-                answer = refusal or await self._handled(request)
-                keep_alive = keep_alive and not self._server.stopping.is_set()
-                if isinstance(answer, Response):
-                    self._send_whole(request, answer, keep_alive)
-                    if not self._writable.is_set():
-                        await self._writable.wait()
-                elif isinstance(answer, Stream):
-                    await self._send_stream(request, answer, keep_alive)
-                else:
+                waiting = self._waiting.popleft()
+                self._waiting_bytes -= len(waiting.request.body)
+                answer = waiting.refusal or await self._handled(waiting.request)
+                if isinstance(answer, Upgrade):
                     await self._switch(answer)
                     return
-                if not keep_alive:
+                if not await self._send(waiting, answer):
                     self._transport.close()
                     return
-                if request.wants_upgrade:
+                if self._upgrading:
                     self._restart_parser()
-                self._transport.resume_reading()
+                if not self._is_behind():
+                    self._transport.resume_reading()
         except (ConnectionError, asyncio.CancelledError):
             self._transport.close()
+        except Exception:
+            # Half an answer is out already: only a broken connection tells the client so.
+            log.exception("answer broke off")
+            self._transport.abort()
         finally:
             self._task = None
+
+    async def _send(self, waiting: Waiting, answer: Response | Stream) -> bool:
+        """Whether the connection is good for another request."""
+        keep_alive = waiting.keep_alive and not self._server.stopping.is_set()
+        if isinstance(answer, Stream):
+            await self._send_stream(waiting, answer, keep_alive)
+            keep_alive = keep_alive and waiting.chunked
+        else:
+            self._send_whole(waiting.request, answer, keep_alive)
+            if not self._writable.is_set():
+                await self._writable.wait()
+        return keep_alive and not self._server.stopping.is_set()
 
     async def _handled(self, request: Request) -> Answer:
         try:
@@ -222,33 +217,33 @@ class HttpProtocol(asyncio.Protocol):
             return self._server.internal_error
 
     def _send_whole(self, request: Request, answer: Response, keep_alive: bool) -> None:
-        closing = "" if keep_alive else "Connection: close\r\n"
-        framing = f"Content-Length: {len(answer.body)}\r\n{closing}\r\n"
-        head = _head(answer.status, answer.content_type, answer.headers, framing)
+        before = head(answer.status, answer.content_type, answer.headers, sized(len(answer.body), keep_alive))
         if request.method == "HEAD":
-            self._transport.write(head)
+            self._transport.write(before)
         elif len(answer.body) < 65536:
-            self._transport.write(head + answer.body)
+            self._transport.write(before + answer.body)
         else:
-            self._transport.writelines((head, answer.body))
+            self._transport.writelines((before, answer.body))
 
-    async def _send_stream(self, request: Request, answer: Stream, keep_alive: bool) -> None:
-        closing = "" if keep_alive else "Connection: close\r\n"
-        framing = f"Transfer-Encoding: chunked\r\n{closing}\r\n"
+    async def _send_stream(self, waiting: Waiting, answer: Stream, keep_alive: bool) -> None:
         write = self._transport.write
-        write(_head(answer.status, answer.content_type, answer.headers, framing))
-        async for chunk in answer.chunks:
-            if chunk:
-                write(b"%x\r\n%b\r\n" % (len(chunk), chunk))
+        framing = streamed(waiting.chunked, keep_alive)
+        write(head(answer.status, answer.content_type, answer.headers, framing))
+        if waiting.request.method == "HEAD":
+            return
+        async for piece in answer.chunks:
+            if piece:
+                write(chunk(piece) if waiting.chunked else piece)
                 if not self._writable.is_set():
                     await self._writable.wait()
                 if self._transport.is_closing():
                     raise ConnectionResetError("the client left")
-        write(b"0\r\n\r\n")
+        if waiting.chunked:
+            write(LAST_CHUNK)
 
     async def _switch(self, answer: Upgrade) -> None:
         self._tunnel = Tunnel(self._transport)
-        self._transport.write(_head(101, "", answer.headers, "\r\n"))
+        self._transport.write(head(101, "", answer.headers, "\r\n"))
         if self._leftover:
             self._tunnel.feed(self._leftover)
         try:
@@ -262,17 +257,22 @@ class HttpProtocol(asyncio.Protocol):
 
     def _restart_parser(self) -> None:
         """An upgrade that was declined: the bytes after the request are an ordinary next request."""
+        self._upgrading = False
         self._parser = httptools.HttpRequestParser(self)
         if self._leftover:
             leftover, self._leftover = self._leftover, b""
             self.data_received(leftover)
 
-    def _refuse_connection(self, status: int, answer: Response | None = None) -> None:
-        if not self._transport.is_closing():
-            answer = answer or Response(status, b"", "text/plain")
-            framing = f"Content-Length: {len(answer.body)}\r\nConnection: close\r\n\r\n"
-            self._transport.write(_head(status, answer.content_type, answer.headers, framing) + answer.body)
-            self._transport.close()
+    def _refuse(self, answer: Response) -> None:
+        """Answer and hang up, unless something else is being answered: then only hang up."""
+        if self._transport.is_closing():
+            return
+        if self._task:
+            self._transport.abort()
+            return
+        framing = sized(len(answer.body), keep_alive=False)
+        self._transport.write(head(answer.status, answer.content_type, answer.headers, framing) + answer.body)
+        self._transport.close()
 
     def close_if_idle(self) -> None:
         if self._task is None:

@@ -10,6 +10,9 @@ from fairway.httpserver.messages import Handler, Response
 from fairway.httpserver.protocol import HttpProtocol
 
 BODY_LIMIT = 3 * 1024 * 1024
+FAREWELL = 0.5
+"""Seconds in which a client that is told that a TLS connection ends may say so, too. Idle ones often don't
+look."""
 
 
 class HttpServer:
@@ -39,7 +42,13 @@ class HttpServer:
     async def listen(self, host: str, port: int) -> int:
         """Start listening; returns the port, which matters when 0 was asked for."""
         server = await asyncio.get_running_loop().create_server(
-            lambda: HttpProtocol(self), host, port, ssl=self._tls, backlog=1024, reuse_address=True
+            lambda: HttpProtocol(self),
+            host,
+            port,
+            ssl=self._tls,
+            ssl_shutdown_timeout=FAREWELL if self._tls else None,
+            backlog=1024,
+            reuse_address=True,
         )
         self._listeners.append(server)
         return int(server.sockets[0].getsockname()[1])

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 DEFAULT_REGISTRY = "docker.io"
 _PATH = re.compile(r"[a-z0-9]+(?:(?:\.|_{1,2}|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:\.|_{1,2}|-+)[a-z0-9]+)*)*\Z")
+_REGISTRY = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*(?:\.[A-Za-z0-9][A-Za-z0-9-]*)*(?::[0-9]+)?\Z")
 _TAG = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}\Z")
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}\Z")
 
@@ -37,7 +38,7 @@ def parse(text: str) -> Reference:
         raise InvalidReference(f'invalid reference format: digest of "{text}"')
     name, tag = _split_tag(rest)
     registry, repository = _split_registry(name)
-    if not _PATH.match(repository) or not _TAG.match(tag):
+    if not (_REGISTRY.match(registry) and _PATH.match(repository) and _TAG.match(tag)):
         raise InvalidReference(f'invalid reference format: "{text}"')
     return Reference(registry, repository, tag, digest)
 

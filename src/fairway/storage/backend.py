@@ -1,7 +1,8 @@
 """The storage protocol: a revisioned key-value store with compare-and-write transactions and watches.
 
-Every committed transaction has one revision, greater than all before it; all its changes carry it. What
-each implementation promises is written here once; `tests` run the same suite over all of them.
+Every change has a revision greater than those of all transactions before. Changes of one transaction may
+share theirs (etcd) or have one each, in order (the others). What each implementation promises is written here
+once; `tests` run the same suite over all of them.
 """
 
 from __future__ import annotations
@@ -106,7 +107,7 @@ class Backend(Protocol):
         """Keys under a prefix in order, as they stood at `revision` (0: now), greater than `after`."""
 
     async def transact(self, compares: Sequence[Compare], operations: Sequence[Operation]) -> int:
-        """All or nothing; returns the revision once it is durable and was given to every watch."""
+        """All or nothing; returns its last revision once it is durable and was given to every watch."""
 
     def watch(self, prefix: str, after: int) -> AsyncIterator[list[Change]]:
         """Every change under a prefix after a revision, in order, for ever; raises Compacted."""

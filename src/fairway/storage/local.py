@@ -37,7 +37,6 @@ class Pending(NamedTuple):
 
     changes: list[Change]
     done: asyncio.Future[int]
-    epoch: int
 
 
 class LocalBackend(ABC):
@@ -46,7 +45,6 @@ class LocalBackend(ABC):
     def __init__(self) -> None:
         self._stamps: dict[str, Stamp] = {}
         self._pending: dict[str, tuple[int, Stamp]] = {}
-        self._epoch = 0
         self._next = 1
         self._revision = 0
         self._compacted = 0
@@ -92,12 +90,11 @@ class LocalBackend(ABC):
         for compare in compares:
             if self._stamp(compare.key).revision != compare.revision:
                 raise CompareFailed(compare.key)
-        revision, self._next = self._next, self._next + 1
-        changes = [self._numbered(operation, revision) for operation in operations]
+        changes = [self._numbered(operation) for operation in operations]
         for change in changes:
-            stamp = Stamp(revision, change.created) if change.value is not None else ABSENT
-            self._pending[change.key] = (revision, stamp)
-        pending = Pending(changes, asyncio.get_running_loop().create_future(), self._epoch)
+            stamp = Stamp(change.revision, change.created) if change.value is not None else ABSENT
+            self._pending[change.key] = (change.revision, stamp)
+        pending = Pending(changes, asyncio.get_running_loop().create_future())
         self._commit(pending)
         return await asyncio.shield(pending.done)
 
@@ -122,7 +119,8 @@ class LocalBackend(ABC):
         pending = self._pending.get(key)
         return pending[1] if pending is not None else self._stamps.get(key, ABSENT)
 
-    def _numbered(self, operation: Operation, revision: int) -> Change:
+    def _numbered(self, operation: Operation) -> Change:
+        revision, self._next = self._next, self._next + 1
         if isinstance(operation, Put):
             created = self._stamp(operation.key).created or revision
             return Change(revision, operation.key, operation.value, created)
@@ -142,14 +140,12 @@ class LocalBackend(ABC):
             feed.put_nowait(changes)
         for pending in batch:
             if not pending.done.done():
-                pending.done.set_result(pending.changes[0].revision)
+                pending.done.set_result(pending.changes[-1].revision)
 
     def _failed(self, batch: Sequence[Pending], error: Exception) -> None:
-        """Later transactions were checked against the lost ones, so those of this epoch fail with them."""
-        if batch[0].epoch == self._epoch:
-            self._epoch += 1
-            self._pending.clear()
-            self._next = self._revision + 1
+        """`batch` is everything that was not yet durable: nothing may stand that was checked against it."""
+        self._pending.clear()
+        self._next = self._revision + 1
         for pending in batch:
             if not pending.done.done():
                 pending.done.set_exception(Unavailable(f"the store could not write: {error}"))

@@ -47,19 +47,22 @@ class SqliteBackend(LocalBackend):
     def __init__(self, path: Path) -> None:
         super().__init__()
         self._path = path
-        self._work: queue.SimpleQueue[Pending | int | None] = queue.SimpleQueue()
+        self._work: queue.SimpleQueue[list[Pending] | int | None] = queue.SimpleQueue()
         self._writer: threading.Thread | None = None
-        self._lost_epoch = -1
+        self._gathering: list[Pending] = []
+        self._writing = False
         self._compactions: dict[int, asyncio.Future[None]] = {}
         self._loop: asyncio.AbstractEventLoop
         self._reader: sqlite3.Connection
 
     async def open(self) -> None:
         self._loop = asyncio.get_running_loop()
-        self._path.parent.mkdir(parents=True, exist_ok=True)
+        self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        # Before SQLite opens it, for SQLite gives its write-ahead log, full of secrets, the file's own mode.
+        self._path.touch(mode=0o600)
+        self._path.chmod(0o600)
         self._reader = self._connect()
         self._reader.executescript(SCHEMA)
-        self._path.chmod(0o600)
         for key, _, revision, created in self._reader.execute(AS_OF, _bounds("", revision=2**62)):
             self._stamps[key] = Stamp(revision, created)
         meta = dict(self._reader.execute("SELECT name, value FROM meta").fetchall())
@@ -73,6 +76,8 @@ class SqliteBackend(LocalBackend):
     async def close(self) -> None:
         await super().close()
         if self._writer:
+            self._writing = False
+            self._hand_over()
             self._work.put(None)
             await asyncio.to_thread(self._writer.join)
         self._reader.close()
@@ -117,7 +122,16 @@ class SqliteBackend(LocalBackend):
     # -- writing ---------------------------------------------------------------------------------------
 
     def _commit(self, pending: Pending) -> None:
-        self._work.put(pending)
+        """While one batch is being written, the next one gathers: group commit without waiting for it."""
+        self._gathering.append(pending)
+        if not self._writing and len(self._gathering) == 1:
+            self._loop.call_soon(self._hand_over)
+
+    def _hand_over(self) -> None:
+        if self._gathering and not self._writing:
+            batch, self._gathering = self._gathering, []
+            self._writing = True
+            self._work.put(batch)
 
     async def compact(self, revision: int) -> None:
         revision = min(revision, self._revision)
@@ -128,36 +142,16 @@ class SqliteBackend(LocalBackend):
         await asyncio.shield(done)
 
     def _write(self) -> None:
-        """The writer thread: everything that waits goes into one transaction."""
+        """The writer thread: a batch at a time."""
         connection = self._connect()
-        stop = False
-        while not stop:
-            batch: list[Pending] = []
-            work: Pending | int | None = self._work.get()
-            while True:
-                if work is None:
-                    stop = True
-                elif isinstance(work, int):
-                    self._write_compaction(connection, work)
-                else:
-                    batch.append(work)
-                try:
-                    work = self._work.get_nowait()
-                except queue.Empty:
-                    break
-            if batch:
-                self._write_batch(connection, batch)
+        while (work := self._work.get()) is not None:
+            if isinstance(work, int):
+                self._write_compaction(connection, work)
+            else:
+                self._write_batch(connection, work)
         connection.close()
 
     def _write_batch(self, connection: sqlite3.Connection, batch: list[Pending]) -> None:
-        lost = [pending for pending in batch if pending.epoch <= self._lost_epoch]
-        if lost:
-            error = sqlite3.OperationalError("an earlier write of the same batch failed")
-            self._loop.call_soon_threadsafe(self._failed, lost, error)
-        if sound := [pending for pending in batch if pending.epoch > self._lost_epoch]:
-            self._write_sound(connection, sound)
-
-    def _write_sound(self, connection: sqlite3.Connection, batch: list[Pending]) -> None:
         rows = [change for pending in batch for change in pending.changes]
         try:
             connection.execute("BEGIN IMMEDIATE")
@@ -168,10 +162,20 @@ class SqliteBackend(LocalBackend):
         except sqlite3.Error as error:
             with contextlib.suppress(sqlite3.Error):
                 connection.execute("ROLLBACK")
-            self._lost_epoch = batch[-1].epoch
-            self._loop.call_soon_threadsafe(self._failed, batch, error)
+            self._loop.call_soon_threadsafe(self._lost, batch, error)
         else:
-            self._loop.call_soon_threadsafe(self._committed, batch)
+            self._loop.call_soon_threadsafe(self._written, batch)
+
+    def _written(self, batch: list[Pending]) -> None:
+        self._writing = False
+        self._committed(batch)
+        self._hand_over()
+
+    def _lost(self, batch: list[Pending], error: Exception) -> None:
+        """What has gathered meanwhile was checked against what is lost now, so it fails, too."""
+        self._writing = False
+        gathered, self._gathering = self._gathering, []
+        self._failed([*batch, *gathered], error)
 
     def _write_compaction(self, connection: sqlite3.Connection, revision: int) -> None:
         error: Exception | None = None

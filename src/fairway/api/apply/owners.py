@@ -155,6 +155,13 @@ def _entry(owner: Owner, owned: Owned) -> dict[str, Any]:
     return entry
 
 
+def new_entry(manager: str, api_version: str, time: str, fields: FieldSet) -> dict[str, Any]:
+    """The one entry of an object that was just created."""
+    entry = {"manager": manager} if manager else {}
+    rest = {"operation": UPDATE, "apiVersion": api_version, "time": time, "fieldsType": "FieldsV1"}
+    return {**entry, **rest, "fieldsV1": fields}
+
+
 def store_owners(metadata: dict[str, Any], owners: Owners) -> None:
     if owners:
         metadata["managedFields"] = write_owners(owners)

@@ -16,6 +16,7 @@ from fairway.api.apply.owners import (
     Owners,
     cap_updaters,
     is_reset,
+    new_entry,
     read_foreign_owners,
     read_owners,
     store_owners,
@@ -59,6 +60,7 @@ def zero(resource: Resource) -> Obj:
     return conform({}, shape_of(resource.api_version, resource.kind))[0]
 
 
+@cache
 def structure(resource: Resource) -> Struct:
     return structure_of(resource.api_version, resource.kind)
 
@@ -107,10 +109,12 @@ def track_creation(resource: Resource, obj: Obj, manager: str, now: str, reset: 
     metadata = obj["metadata"]
     given = metadata.pop("managedFields", None)
     fields = created_fields(resource, obj, reset)
-    owners = Owners()
-    if given and not is_reset(given):
-        owners = _sensible(given)
-        disown(owners, fields, NOTHING, resource.api_version)
+    if not given or is_reset(given):
+        if fields:
+            metadata["managedFields"] = [new_entry(manager, resource.api_version, now, fields)]
+        return
+    owners = _sensible(given)
+    disown(owners, fields, NOTHING, resource.api_version)
     _take(owners, updater(manager, resource.api_version), fields, now)
     store_owners(metadata, owners)
 

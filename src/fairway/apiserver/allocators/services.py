@@ -8,7 +8,6 @@ ranges they come from must still stand then, too.
 from __future__ import annotations
 
 import random
-import uuid
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
@@ -17,7 +16,7 @@ from fairway.api.kind import Obj
 from fairway.api.kinds.service.addresses import family_of
 from fairway.api.kinds.service.keep import keep_allocated, link_addresses, relink_addresses
 from fairway.api.kinds.service.traits import HEADLESS, cluster_ips
-from fairway.api.metadata import timestamp
+from fairway.api.metadata import new_uid, timestamp
 from fairway.api.resources import ENDPOINTS, IP_ADDRESSES, SERVICE_CIDRS
 from fairway.api.validation.fields import ErrorList, FieldError, invalid, invalid_value
 from fairway.apiserver.allocators.addresses import (
@@ -194,7 +193,7 @@ def address_object(address: str, owner: Obj, now: str) -> Obj:
     return {
         "metadata": {
             "name": address,
-            "uid": str(uuid.uuid4()),
+            "uid": new_uid(),
             "creationTimestamp": now,
             "labels": {FAMILY: family_of(address), MANAGED_BY: ALLOCATOR},
         },

@@ -29,7 +29,7 @@ from fairway.apiserver.parts import MAIN
 from fairway.apiserver.respond import object_answer
 from fairway.apiserver.tracking import note_nothing
 from fairway.apiserver.verbs.get import found
-from fairway.apiserver.verbs.patch import STRATEGIC, patch_type, patched
+from fairway.apiserver.verbs.patch import STRATEGIC, complaints, patch_type, patched
 from fairway.apiserver.verbs.update import uid_mismatch
 from fairway.httpserver import Response
 
@@ -114,7 +114,9 @@ def _patched(call: Call, now: str, media: str, current: Obj) -> Obj:
     body = decode_patch(call.request.body)
     whole = {"kind": "Scale", "apiVersion": SCALE.api_version, **current}
     result: Any = patched(media, SCALE_KIND, whole, body)
-    asked = conform_patched(replace(call, kind=SCALE_KIND), result, body if media == STRATEGIC else None)
+    as_scale = replace(call, kind=SCALE_KIND)
+    strategic = body if media == STRATEGIC else None
+    asked = conform_patched(as_scale, result, strategic, complaints(call, media, body))
     check_place(call, asked["metadata"], SCALE)
     return _tracked(call, now, asked, current)
 

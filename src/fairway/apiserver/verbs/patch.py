@@ -8,6 +8,7 @@ from typing import Any
 from fairway.api.errors import StatusError, unsupported_patch_type
 from fairway.api.kind import Kind, Obj
 from fairway.api.patches import decode_patch, json_patch, merge_patch, strategic_merge_patch
+from fairway.api.patches.complaints import patch_complaints
 from fairway.api.schema.shape import shape_of
 from fairway.apiserver.api import Api
 from fairway.apiserver.call import Call
@@ -56,14 +57,26 @@ def patcher(call: Call, media: str) -> Callable[[Obj], Obj]:
         nonlocal body
         body = decode_patch(call.request.body) if body is None else body
         shown = kind.face.outward(old) if kind.face else old
+        if media != JSON and b"managedFields" not in call.request.body:
+            # Much to copy and to read again, and nothing in the patch is about it.
+            shown["metadata"].pop("managedFields", None)
         whole = {"kind": kind.resource.kind, "apiVersion": kind.resource.api_version, **shown}
         result = patched(media, kind, whole, body)
-        new = conform_patched(call, result, body if media == STRATEGIC else None)
+        new = conform_patched(
+            call, result, body if media == STRATEGIC else None, complaints(call, media, body)
+        )
         check_place(call, new["metadata"], kind.resource)
         drop_repeated_owners(call, new)
         return kind.face.inward(new) if kind.face else new
 
     return change
+
+
+def complaints(call: Call, media: str, body: Any) -> list[str]:
+    """What is odd about the patch itself, if the client wants to know."""
+    if call.field_validation == "Ignore":
+        return []
+    return patch_complaints(call.request.body, body, operations=media == JSON)
 
 
 def patched(media: str, kind: Kind, old: Obj, body: Any) -> Any:

@@ -134,17 +134,18 @@ class ContainerRuns:
     async def _until_end(
         self, name: str, folder: Path, process: Process | None, probes: ProbeRunner | None
     ) -> None:
-        probing = asyncio.create_task(probes.run()) if probes else None
+        probing = asyncio.create_task(probes.run() if probes else asyncio.sleep(0))
         try:
             if process:
                 await process.ended()
         finally:
-            if probing:
-                probing.cancel()
             self._probes.pop(name, None)
             self._processes.pop(name, None)
             if process:
                 process.close()
+            # Waited for, so that no check is left half done: it may be a process of ours.
+            probing.cancel()
+            await asyncio.gather(probing, return_exceptions=True)
         await self._finish(name, folder)
         self._on_change()
 

@@ -34,9 +34,8 @@ def pod_status(
     }
     if pod.spec.init_containers:
         status["initContainerStatuses"] = [_container(pod, c, seen, now) for c in pod.spec.init_containers]
-    address = seen.pod_ip or pod.status.pod_ip
-    if address:
-        status |= {"podIP": address, "podIPs": [{"ip": address}]}
+    if seen.pod_ip:
+        status |= {"podIP": seen.pod_ip, "podIPs": [{"ip": seen.pod_ip}]}
     return status
 
 

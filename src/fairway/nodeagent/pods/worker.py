@@ -36,6 +36,7 @@ class PodWorker:
         self._start_time = pod.status.start_time or timestamp(time.time())
         self._sandbox = Sandbox(node.pods_folder, pod.metadata.uid, node.networks, node.facts)
         self._record: SandboxRecord | None = None
+        self._pod_ip = pod.status.pod_ip
         self._trouble: Waiting | None = None
         self._waiting: dict[str, Waiting] = {}
         self.runs = ContainerRuns(self._sandbox.folder, node.runtime, self._wake.set, self._unhealthy)
@@ -66,7 +67,7 @@ class PodWorker:
 
     def observed(self) -> Observed:
         return Observed(
-            pod_ip=self._record.pod_ip if self._record else "",
+            pod_ip=self._record.pod_ip if self._record else self._pod_ip,
             sandbox_ready=self._record is not None,
             sandbox_trouble=self._trouble,
             runs=self.runs.latest,
@@ -138,6 +139,8 @@ class PodWorker:
                 self._event("Killing", f"{step.why}, will be restarted")
                 await self.runs.stop(step.container, step.grace_seconds)
             case ReleaseSandbox():
+                # The address stays in the status, as Kubernetes has it, though another Pod may get it now.
+                self._pod_ip = self._record.pod_ip if self._record else self._pod_ip
                 await asyncio.to_thread(self._sandbox.release_network)
                 self._record = None
 

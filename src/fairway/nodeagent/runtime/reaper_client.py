@@ -103,4 +103,8 @@ class ReaperClient:
                 *(sys.executable, "-I", "-S", reaper.__file__, os.fspath(self._folder)),
                 stdin=asyncio.subprocess.DEVNULL,
             )
-            await process.wait()
+            try:
+                await process.wait()
+            finally:
+                # Even when cancelled: in a moment it has left for the background, or has found another.
+                await process.wait()

@@ -72,11 +72,16 @@ async def completed(argv: Sequence[str]) -> Completed:
     try:
         output, errors = await process.communicate()
     except BaseException:
-        if process.returncode is None:
-            process.kill()
+        await end(process)
         raise
     assert process.returncode is not None
     return Completed(process.returncode, output, errors)
+
+
+async def end(process: asyncio.subprocess.Process) -> None:
+    if process.returncode is None:
+        process.kill()
+        await process.wait()
 
 
 def kill_recorded(pid_file: Path) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Protocol
 
 from fairway.httpserver import Tunnel
-from fairway.nodeagent.runtime.runc import Runc, kill_recorded
+from fairway.nodeagent.runtime.runc import Runc, end, kill_recorded
 from fairway.nodeagent.server.channels import (
     ERROR,
     STDERR,
@@ -163,7 +163,7 @@ async def _with_pipes(argv: list[str], request: ExecRequest) -> AsyncIterator[_C
     try:
         yield _Command(process, [(channel, reader) for channel, reader in outputs if reader])
     finally:
-        await _reap(process)
+        await end(process)
 
 
 @asynccontextmanager
@@ -179,12 +179,6 @@ async def _with_terminal(argv: list[str], request: ExecRequest) -> AsyncIterator
         try:
             yield _TerminalCommand(process, terminal, request.stdin)
         finally:
-            await _reap(process)
+            await end(process)
     finally:
         terminal.close()
-
-
-async def _reap(process: asyncio.subprocess.Process) -> None:
-    if process.returncode is None:
-        process.kill()
-        await process.wait()
