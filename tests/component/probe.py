@@ -11,6 +11,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import yaml
+
 from tests.conformance.server import TOKEN, ApiServer
 
 PATIENCE = 10.0
@@ -25,7 +27,8 @@ class Reply:
     media: str = ""
 
     def json(self) -> Any:
-        return json.loads(self.body)
+        """The document, in the format in which it came."""
+        return yaml.safe_load(self.body) if "yaml" in self.media else json.loads(self.body)
 
     @property
     def message(self) -> str:

@@ -74,7 +74,8 @@ def check(application: Application) -> None:
     if isinstance(metadata, dict) and metadata.get("managedFields") is not None:
         raise bad_request("metadata.managedFields must be nil")
     if text := faults(structure(resource), wanted):
-        name, namespace = (metadata or {}).get("name", ""), (metadata or {}).get("namespace", "")
+        named = metadata if isinstance(metadata, dict) else {}
+        name, namespace = named.get("name", ""), named.get("namespace", "")
         place = f"{namespace}/{name}; {_type_text(wanted)}"
         raise bad_request(f"failed to create typed patch object ({place}): {text}")
 

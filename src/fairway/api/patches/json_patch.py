@@ -21,6 +21,7 @@ MOST_COPIED_BYTES = 3 * 1024 * 1024
 Operation: TypeAlias = Mapping[str, Json]
 Pointer: TypeAlias = Sequence[str]
 
+_LONGEST_INDEX = 20
 _INDEX = re.compile(r"-?(0|[1-9][0-9]*)")
 
 
@@ -120,7 +121,7 @@ def _member(parent: Json, token: str) -> Json:
 
 
 def _index(token: str, length: int) -> int:
-    if not _INDEX.fullmatch(token):
+    if len(token) > _LONGEST_INDEX or not _INDEX.fullmatch(token):
         raise _Inapplicable(token)
     index = int(token)
     if not -length <= index < length:
