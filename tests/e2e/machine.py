@@ -12,7 +12,8 @@ def lines(*command: str) -> set[str]:
     return set(subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines())
 
 
-def snapshot() -> dict[str, set[str]]:
+def snapshot(data: Path) -> dict[str, set[str]]:
+    """`data` is the cluster's directory: other clusters and servers of ours may run beside it."""
     return {
         "links": {re.sub(r"@\S+", "", line.split()[1]) for line in lines("ip", "-o", "link")},
         "routes": lines("ip", "route", "show", "table", "all"),
@@ -24,14 +25,14 @@ def snapshot() -> dict[str, set[str]]:
             for hierarchy in Path("/sys/fs/cgroup").iterdir()
             for path in hierarchy.glob("fairway/**/")
         },
-        "processes": fairway_processes(),
+        "processes": processes(data),
         "forwarding": {Path("/proc/sys/net/ipv4/ip_forward").read_text().strip()},
         "run": {entry.name for entry in Path("/run").iterdir()},
     }
 
 
-def fairway_processes() -> set[str]:
-    """Everything that runs from our package or in a container of ours."""
+def processes(data: Path) -> set[str]:
+    """Everything that was started for the cluster, and all that runs in a container of ours."""
     found = set()
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit() and int(entry.name) != os.getpid():
@@ -40,8 +41,6 @@ def fairway_processes() -> set[str]:
                 cgroup = (entry / "cgroup").read_text()
             except OSError:
                 continue
-            if re.search(r"fairway (up|node|proxy|dns|controllers|apiserver)|fairway\.", arguments) or (
-                "fairway" in cgroup
-            ):
+            if str(data) in arguments or "/fairway/" in cgroup:
                 found.add(f"{entry.name} {arguments.strip()}")
     return found

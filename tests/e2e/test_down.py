@@ -11,7 +11,7 @@ MANIFEST = Path(__file__).parents[2] / "examples" / "01-hostnames" / "hostnames.
 
 
 def test_down_leaves_no_link_route_rule_namespace_mount_cgroup_or_process(tmp_path: Path) -> None:
-    before = snapshot()
+    before = snapshot(tmp_path)
     cluster = Cluster(tmp_path / "data")
     cluster.up("--nodes", "2")
     try:
@@ -23,12 +23,12 @@ def test_down_leaves_no_link_route_rule_namespace_mount_cgroup_or_process(tmp_pa
             ),
             "three Pods run",
         )
-        during = snapshot()
+        during = snapshot(tmp_path)
         for name in ("links", "routes", "rules", "namespaces", "mounts", "cgroups", "processes"):
             assert during[name] - before[name], f"the test would not notice {name} left behind"
     finally:
         cluster.down()
-    after = snapshot()
+    after = snapshot(tmp_path)
     for name in before:
         assert not after[name] - before[name], f"{name} left behind"
 

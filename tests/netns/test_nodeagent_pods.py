@@ -341,6 +341,24 @@ async def test_pods_that_vanished_while_the_agent_was_away_are_removed(data: Pat
         assert traces(data)["folders"] == traces(data)["containers"] == []
 
 
+async def test_a_pod_starts_over_after_the_machine_was_restarted(data: Path, images: Path) -> None:
+    mounts = [{"name": "kept", "mountPath": "/kept"}]
+    container = shell("echo run >> /kept/runs; sleep 1000", volumeMounts=mounts)
+    async with Node(data, images).running() as first:
+        pod = first.put("again", containers=[container], volumes=[{"name": "kept", "emptyDir": {}}])
+        await first.ready("again")
+        pid = first.worker("again").runs.latest["main"].pid
+    # What a restart of the machine takes along: processes and namespaces.
+    os.kill(msgspec.json.decode((data / "runtime/reaper.json").read_bytes())["pid"], signal.SIGKILL)
+    os.kill(pid, signal.SIGKILL)
+    namespaces.delete(names_for(pod.metadata.uid)[0])
+    async with Node(data, images).running() as second:
+        second.tell(pod)
+        await second.ready("again")
+        assert second.container("again")["restartCount"] == 1
+        assert await second.inside("again", "cat", "/kept/runs") == "run\nrun\n"
+
+
 async def test_no_line_is_lost_and_nothing_dies_when_the_reaper_is_killed(node: Node) -> None:
     node.put("chatty", containers=[shell("i=0; while :; do i=$((i+1)); echo $i; usleep 20000; done")])
     await node.ready("chatty")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fairway.api.resources import ENDPOINT_SLICES, ENDPOINTS, SERVICES, Resource
-from fairway.client import AlreadyExists, Client
+from fairway.client import Client, NotFound
 from fairway.cluster.layout import Layout
 
 Obj = dict[str, Any]
@@ -54,6 +54,6 @@ def dns_objects(layout: Layout) -> list[tuple[Resource, Obj]]:
 async def install(client: Client, layout: Layout) -> None:
     for resource, obj in dns_objects(layout):
         try:
-            await client.create(resource, obj, namespace="kube-system")
-        except AlreadyExists:
             await client.patch(resource, obj["metadata"]["name"], obj, namespace="kube-system", kind="merge")
+        except NotFound:
+            await client.create(resource, obj, namespace="kube-system")

@@ -21,7 +21,7 @@ ANYWHERE = IPv4Network("0.0.0.0/0")
 
 def free_index(netlink: Netlink) -> int:
     """The first index whose bridge does not exist and whose ranges nothing on this host uses."""
-    routes = [route.destination for route in netlink.routes() if route.destination != ANYWHERE]
+    routes = [route.destination for route in netlink.routes(everyones=True) if route.destination != ANYWHERE]
     for index in range(MOST_CLUSTERS):
         layout = Layout(index, 1)
         wanted = (layout.node_network, layout.service_network, layout.pod_network)
