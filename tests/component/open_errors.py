@@ -22,9 +22,6 @@ ODD_DEPLOYMENT = b'{"metadata":{"name":"odd"},"spec":{"selector":%b,"template":%
 GIVEN = ((SERVICES, SERVICE), (DEPLOYMENTS, DEPLOYMENT), (DEPLOYMENTS, ODD_DEPLOYMENT))
 """Created before, as far as the server lets them be."""
 
-STRATEGIC = "application/strategic-merge-patch+json"
-MERGE = "application/merge-patch+json"
-
 
 @dataclass(frozen=True, slots=True)
 class OpenError:
@@ -37,53 +34,4 @@ class OpenError:
     media: str = "application/json"
 
 
-def strategic(pattern: str, patch: bytes) -> OpenError:
-    return OpenError("api/patches/strategic.py", pattern, "PATCH", f"{SERVICES}/web", patch, STRATEGIC)
-
-
-OPEN_ERRORS: tuple[OpenError, ...] = (
-    OpenError("verbs/list.py limit", r"invalid literal for int\(\)", "GET", f"{SERVICES}?limit=abc"),
-    OpenError("verbs/list.py negative limit", "list index out of range", "GET", f"{SERVICES}?limit=-1"),
-    OpenError(
-        "verbs/delete.py gracePeriodSeconds",
-        r"invalid literal for int\(\)",
-        "DELETE",
-        f"{SERVICES}/none?gracePeriodSeconds=abc",
-    ),
-    OpenError("verbs/list.py long limit", "Exceeds the limit", "GET", f"{SERVICES}?limit={'9' * 5000}"),
-    OpenError(
-        "verbs/watch.py timeoutSeconds",
-        "IncompleteRead",
-        "GET",
-        f"{SERVICES}?watch=1&timeoutSeconds=abc",
-    ),
-    OpenError(
-        "allocators/services.py",
-        "does not appear to be an IPv4 or IPv6 address",
-        "POST",
-        SERVICES,
-        b'{"metadata":{"name":"odd"},"spec":{"clusterIP":"10.96.000.010","ports":[{"port":80}]}}',
-    ),
-    OpenError(
-        "subresources/scale.py",
-        "object has no attribute 'get'",
-        "PATCH",
-        f"{DEPLOYMENTS}/web/scale",
-        b'{"spec":"x"}',
-        MERGE,
-    ),
-    OpenError(
-        "kinds/workloads.py selector of an unknown operator is stored",
-        "UnknownOperator",
-        "GET",
-        f"{DEPLOYMENTS}/odd/scale",
-    ),
-    strategic("list element types are not identical", b'{"spec":{"ports":[1]}}'),
-    strategic("does not contain declared merge key", b'{"spec":{"ports":[{"name":"x"}]}}'),
-    strategic("unknown patch type", b'{"spec":{"$patch":"frob"}}'),
-    strategic(r"expected a \[\]interface", b'{"spec":{"$setElementOrder/ports":"x","ports":[{"port":80}]}}'),
-    strategic(
-        "The order in patch list",
-        b'{"spec":{"$setElementOrder/ports":[{"port":1}],"ports":[{"port":80}]}}',
-    ),
-)
+OPEN_ERRORS: tuple[OpenError, ...] = ()

@@ -11,6 +11,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import yaml
+
 from tests.conformance.server import TOKEN, ApiServer
 
 PATIENCE = 10.0
@@ -25,6 +27,9 @@ class Reply:
     media: str = ""
 
     def json(self) -> Any:
+        """The body as data; what was asked for in YAML, too."""
+        if self.media == "application/yaml":
+            return yaml.safe_load(self.body)
         return json.loads(self.body)
 
     @property

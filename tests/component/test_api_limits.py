@@ -39,15 +39,11 @@ def probe(server: ApiServer) -> Iterator[Probe]:
 OPEN = {
     "an integer of 5,000 digits": "api/schema/json_body.py: int() beyond 4,300 digits raises ValueError: 500",
     "an integer of 5,000 digits in YAML": "api/schema/yaml_body.py: as above",
-    "an index of 5,000 digits": "api/patches/json_patch.py: as above",
     "a quantity of 5,000 digits": "api/schema/quantity.py: as above",
     "a quantity of a huge exponent": "api/schema/quantity.py: decimal.InvalidOperation is not caught: 500",
     "a quantity of a tiny exponent": "api/schema/quantity.py: as above",
     "a long text that is almost a quantity": "api/schema/quantity.py: _SPELLING takes quadratic time",
     "a selector of blanks": "api/selector_syntax.py: _TOKEN takes quadratic time",
-    "a limit of 5,000 digits": "verbs/list.py: int() of the parameter: 500",
-    "a grace period of 5,000 digits": "verbs/delete.py: int() of the parameter: 500",
-    "a version of 5,000 digits": "verbs/watch.py: int() of the parameter: 500",
 }
 
 

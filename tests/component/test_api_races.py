@@ -15,10 +15,6 @@ SERVICES = "/api/v1/namespaces/default/services"
 ADDRESSES = "/apis/networking.k8s.io/v1/ipaddresses"
 CHANGED = "the object has been modified; please apply your changes to the latest version and try again"
 
-# Both in apiserver/commit.py.
-NO_PAUSE = "a create that lost an address to a write still under way tries again without waiting for it: 503"
-GIVES_UP = "a patch gives up after 30 rivals, where Kubernetes goes on: 409"
-
 names = (f"svc-{number}" for number in itertools.count())
 
 
@@ -56,7 +52,6 @@ async def everything_is_held_once(clients: Clients) -> None:
     assert len(ports) == len(set(ports))
 
 
-@pytest.mark.xfail(strict=True, reason=NO_PAUSE)
 async def test_one_of_64_clients_gets_the_cluster_ip_that_all_want_again_and_again(clients: Clients) -> None:
     wanted = "10.96.0.50"
     for _ in range(5):
@@ -69,7 +64,6 @@ async def test_one_of_64_clients_gets_the_cluster_ip_that_all_want_again_and_aga
         assert (await clients.send("DELETE", f"{SERVICES}/{winner}")).status == 200
 
 
-@pytest.mark.xfail(strict=True, reason=NO_PAUSE)
 async def test_one_of_64_clients_gets_the_node_port_that_all_want_again_and_again(clients: Clients) -> None:
     for _ in range(5):
         winner, refusals = await race(clients, type="NodePort", node_port=30080)
@@ -124,7 +118,6 @@ def changed(obj: Obj, writer: str) -> Obj:
     return {**obj, "metadata": {**obj["metadata"], "annotations": {"writer": writer}}}
 
 
-@pytest.mark.xfail(strict=True, reason=GIVES_UP)
 async def test_patches_of_different_fields_at_once_are_all_kept(clients: Clients) -> None:
     name = next(names)
     await clients.create(SERVICES, service(name))

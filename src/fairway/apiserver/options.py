@@ -20,6 +20,9 @@ APPLY: Final = "application/apply-patch+yaml"
 EXACT, NOT_OLDER = "Exact", "NotOlderThan"
 VALIDATIONS: Final = ("", "Ignore", "Strict", "Warn")
 
+LONGEST_NUMBER: Final = 40
+"""Digits beyond which a number is surely out of range; converting it would take time."""
+
 _OPTION_KINDS: Final = {"create": "CreateOptions", "update": "UpdateOptions", "patch": "PatchOptions"}
 _WRITING: Final = ("dryRun", "fieldManager", "fieldValidation", "force")
 _UNITS: Final = ("ns", "us", "µs", "μs", "ms", "s", "m", "h")
@@ -107,7 +110,7 @@ def number(call: Call, name: str) -> int:
         return 0
     if not re.fullmatch(r"[+-]?[0-9]+", text, re.ASCII):
         raise bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax')
-    if not -(2**63) <= int(text) < 2**63:
+    if len(text) > LONGEST_NUMBER or not -(2**63) <= int(text) < 2**63:
         raise bad_request(f'strconv.ParseInt: parsing "{text}": value out of range')
     return int(text)
 
@@ -117,10 +120,18 @@ def revision(call: Call, prefix: str = "") -> int:
     text = call.params.get("resourceVersion", "")
     if not text:
         return 0
-    if not (text.isascii() and text.isdigit()):
-        problem = f'strconv.ParseUint: parsing "{text}": invalid syntax'
+    if problem := version_fault(text):
         raise bad_request(f'{prefix}resourceVersion: Invalid value: "{text}": {problem}')
     return int(text)
+
+
+def version_fault(text: str) -> str:
+    """Why a text is no resourceVersion."""
+    if not (text.isascii() and text.isdigit()):
+        return f'strconv.ParseUint: parsing "{text}": invalid syntax'
+    if len(text) > LONGEST_NUMBER or int(text) >= 2**64:
+        return f'strconv.ParseUint: parsing "{text}": value out of range'
+    return ""
 
 
 def check_timeout(call: Call) -> None:
