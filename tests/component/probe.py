@@ -27,10 +27,8 @@ class Reply:
     media: str = ""
 
     def json(self) -> Any:
-        """The body as data; what was asked for in YAML, too."""
-        if self.media == "application/yaml":
-            return yaml.safe_load(self.body)
-        return json.loads(self.body)
+        """The document, in the format in which it came."""
+        return yaml.safe_load(self.body) if "yaml" in self.media else json.loads(self.body)
 
     @property
     def message(self) -> str:

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from fairway.api.resources import ENDPOINT_SLICES, LEASES, NODES, PODS
+from fairway.api.resources import CONFIG_MAPS, ENDPOINT_SLICES, LEASES, NODES, PODS, SERVICE_ACCOUNTS
 from fairway.apiserver.certificates import Authority, write_private
 from fairway.client import ApiError, Client, KubeConfig, NotFound
 from tests.netns.node_under_test import NODE_IP, clean_up, http_get, node_namespace, until
@@ -90,25 +90,21 @@ async def client(cluster: Cluster) -> AsyncIterator[Client]:
                 break
             except ApiError:
                 await asyncio.sleep(0.1)
+        await create_account(opened)
         cluster.start_agent()
         yield opened
 
 
 async def create(client: Client, name: str, container: dict[str, Any], **spec: Any) -> None:
-    for _ in range(50):
-        try:
-            body = {
-                "metadata": {"name": name},
-                "spec": {"nodeName": "node-1", "containers": [container], **spec},
-            }
-            await client.create(PODS, body, namespace="default")
-        except ApiError as error:
-            # The namespace's service account may take a moment to exist.
-            if error.status != 403:
-                raise
-            await asyncio.sleep(0.1)
-        else:
-            return
+    body = {"metadata": {"name": name}, "spec": {"nodeName": "node-1", "containers": [container], **spec}}
+    await client.create(PODS, body, namespace="default")
+
+
+async def create_account(client: Client) -> None:
+    """What controllers make in every namespace."""
+    await client.create(SERVICE_ACCOUNTS, {"metadata": {"name": "default"}}, namespace="default")
+    root = {"metadata": {"name": "kube-root-ca.crt"}, "data": {"ca.crt": "the root"}}
+    await client.create(CONFIG_MAPS, root, namespace="default")
 
 
 async def pod_when(client: Client, name: str, condition: str) -> dict[str, Any]:
@@ -195,6 +191,19 @@ async def test_kubectl_exec_keeps_streams_apart_and_passes_input_and_exit_code(
     )
     assert (code, output) == (7, b"hello\n")
     assert errors.startswith(b"problem\n")
+
+
+@needs_kubectl
+async def test_a_pod_has_the_token_of_its_service_account(cluster: Cluster, client: Client) -> None:
+    await create(client, "web", HOSTNAMES)
+    await pod_when(client, "web", "Ready")
+    folder = "/var/run/secrets/kubernetes.io/serviceaccount"
+    code, output, _ = await kubectl(
+        cluster, "exec", "web", "--", "sh", "-c", f"cd {folder}; cat namespace ca.crt; wc -c < token"
+    )
+    assert code == 0
+    assert output.startswith(b"defaultthe root")
+    assert int(output.removeprefix(b"defaultthe root")) > 100
 
 
 @needs_kubectl

@@ -99,6 +99,7 @@ def _value_errors(requirement: Requirement) -> ErrorList:
 
 # ---- parsing -------------------------------------------------------------------------------------------
 
+_SPACE = " \t\r\n"
 _TOKEN = re.compile(r"[ \t\r\n]*(?:(?P<sign>==|!=|[=!(),<>])|(?P<word>[^ \t\r\n=!(),<>]+))")
 
 
@@ -127,7 +128,9 @@ def parse_requirements(text: str) -> list[Requirement]:
 
 class _Parser:
     def __init__(self, text: str) -> None:
-        tokens = [_Token(m[0].strip(" \t\r\n"), m["word"] is not None) for m in _TOKEN.finditer(text)]
+        tokens = [
+            _Token(m[0].strip(" \t\r\n"), m["word"] is not None) for m in _TOKEN.finditer(text.rstrip(_SPACE))
+        ]
         self._tokens = iter([*tokens, _END])
         self.next = next(self._tokens)
 

@@ -103,6 +103,10 @@ def _watch_errors(call: Call) -> ErrorList:
     return errors
 
 
+# Longer texts are out of every range, and Python takes quadratic time to read them.
+LONGEST_NUMBER = 100
+
+
 def number(call: Call, name: str) -> int:
     """A whole number in the query, 0 if it isn't given."""
     text = call.params.get(name, "")
@@ -121,6 +125,9 @@ def revision(call: Call, prefix: str = "") -> int:
     if not text:
         return 0
     if problem := version_fault(text):
+        raise bad_request(f'{prefix}resourceVersion: Invalid value: "{text}": {problem}')
+    if len(text) > LONGEST_NUMBER:
+        problem = f'strconv.ParseUint: parsing "{text}": value out of range'
         raise bad_request(f'{prefix}resourceVersion: Invalid value: "{text}": {problem}')
     return int(text)
 

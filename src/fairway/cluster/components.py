@@ -76,6 +76,7 @@ class Components:
             bind=("127.0.0.1", host),
             service_networks=(self._layout.service_network,),
             advertise_address=host,
+            allow_privileged=True,
         )
         return self._child("apiserver", lambda ready: run_apiserver(config, ready))
 

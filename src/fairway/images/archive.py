@@ -52,6 +52,8 @@ def load(store: ImageStore, file: Path, names: tuple[str, ...] = ()) -> list[tup
                 return _load_docker(store, archive, names)
             if archive.has("index.json"):
                 return _load_oci(store, archive, names)
+    except tarfile.ReadError as error:
+        raise ImageError(f"{file} is no image archive: it can't be read as a tar file") from error
     except (tarfile.TarError, OSError, msgspec.MsgspecError) as error:
         raise ImageError(f"{file} can't be read as an image archive: {error}") from error
     raise ImageError(f"{file} is neither a docker-archive nor an OCI archive")

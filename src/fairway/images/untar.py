@@ -36,9 +36,14 @@ class _OpenHow(ctypes.Structure):
 
 
 def open_in_root(root: int, path: str, flags: int) -> int:
-    """Open `path` as a process whose root directory is `root` would."""
+    """Open `path` as a process whose root directory is `root` would.
+
+    The path is made relative all the same, so that it could not mean the host's even to a kernel that
+    did not do what it is told.
+    """
     how = _OpenHow(flags | os.O_CLOEXEC, 0, _RESOLVE_IN_ROOT)
-    result = _libc.syscall(_OPENAT2, root, path.encode() or b".", ctypes.byref(how), ctypes.sizeof(how))
+    relative = path.lstrip("/").encode() or b"."
+    result = _libc.syscall(_OPENAT2, root, relative, ctypes.byref(how), ctypes.sizeof(how))
     if result < 0:
         code = ctypes.get_errno()
         raise OSError(code, os.strerror(code), path)

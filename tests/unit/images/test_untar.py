@@ -1,6 +1,9 @@
 import io
 import os
+import shutil
 import tarfile
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -8,10 +11,28 @@ import pytest
 from fairway.images.untar import UnsafeLayer, read_in_root, unpack
 from tests.unit.images.archives import Member, entry, tar
 
+NOBODY = 65534
+
 
 @pytest.fixture
-def root(tmp_path: Path) -> Path:
-    folder = tmp_path / "inside" / "rootfs"
+def place() -> Iterator[Path]:
+    """A folder of nobody's. These tests run without root's rights: one that fails must not harm the host."""
+    folder = Path(tempfile.mkdtemp(prefix="fairway-untar-"))
+    privileged = os.geteuid() == 0
+    if privileged:
+        os.chown(folder, NOBODY, NOBODY)
+        os.seteuid(NOBODY)
+    try:
+        yield folder
+    finally:
+        if privileged:
+            os.seteuid(0)
+        shutil.rmtree(folder)
+
+
+@pytest.fixture
+def root(place: Path) -> Path:
+    folder = place / "inside" / "rootfs"
     folder.mkdir(parents=True)
     return folder
 
@@ -61,20 +82,20 @@ def test_an_absolute_path_lands_inside(root: Path) -> None:
 
 
 @pytest.mark.parametrize("target", ["/", "../../..", "/tmp"], ids=["root", "up", "elsewhere"])
-def test_a_planted_link_leads_nowhere_outside(root: Path, tmp_path: Path, target: str) -> None:
+def test_a_planted_link_leads_nowhere_outside(root: Path, place: Path, target: str) -> None:
     link = entry("door", kind=tarfile.SYMTYPE, link=target)
     layer(root, link, entry("tmp", kind=tarfile.DIRTYPE, mode=0o755))
     layer(root, entry("door/planted", b"x"))
     assert (root / "planted").exists() or (root / "tmp/planted").exists()
     assert not Path("/planted").exists()
     assert not Path("/tmp/planted").exists()
-    assert everything(tmp_path) - {"inside", "inside/rootfs"} == {
+    assert everything(place) - {"inside", "inside/rootfs"} == {
         f"inside/rootfs/{name}" for name in everything(root)
     }
 
 
-def test_a_file_replaces_a_link_instead_of_writing_through_it(root: Path, tmp_path: Path) -> None:
-    victim = tmp_path / "victim"
+def test_a_file_replaces_a_link_instead_of_writing_through_it(root: Path, place: Path) -> None:
+    victim = place / "victim"
     victim.write_text("safe")
     layer(root, entry("conf", kind=tarfile.SYMTYPE, link=str(victim)))
     layer(root, entry("conf", b"evil"))

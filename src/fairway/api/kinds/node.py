@@ -133,15 +133,28 @@ def _validate_addresses(addresses: Sequence[Obj]) -> ErrorList:
     return errors
 
 
-def keep_status(new: Obj, old: Obj) -> None:
+def drop_configuration(node: Obj) -> None:
+    """Kubelets were once told through their Nodes how to run."""
+    node["spec"].pop("configSource", None)
+    (node.get("status") or {}).pop("config", None)
+
+
+def prepare_update(new: Obj, old: Obj) -> None:
     new["status"] = old.get("status", {})
+    if (old.get("spec") or {}).get("configSource") is None:
+        new["spec"].pop("configSource", None)
+
+
+def prepare_status(new: Obj, old: Obj) -> None:
+    if (old.get("status") or {}).get("config") is None:
+        (new.get("status") or {}).pop("config", None)
 
 
 def warnings(node: Obj) -> list[str]:
     spec = node.get("spec") or {}
     found = []
     if spec.get("configSource") is not None:
-        found.append("spec.configSource: the dynamic kubelet config feature has been removed")
+        found.append("spec.configSource: the feature is removed")
     if spec.get("externalID"):
         found.append("spec.externalID: this field is deprecated, and is unused by Kubernetes")
     return found
@@ -150,11 +163,12 @@ def warnings(node: Obj) -> list[str]:
 NODE = Kind(
     NODES,
     default=default,
-    prepare_update=keep_status,
+    prepare_create=drop_configuration,
+    prepare_update=prepare_update,
     validate=validate,
     validate_update=validate_update,
     warnings=warnings,
-    status=Status(validate_update=validate_change),
+    status=Status(validate_update=validate_change, prepare_update=prepare_status),
     fields={
         "spec.unschedulable": lambda node: (
             "true" if (node.get("spec") or {}).get("unschedulable") else "false"

@@ -5,12 +5,11 @@ Unknown fields of the patched object are found later, when it is read as what it
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 
 from fairway.api.patches.document import Json
-from fairway.api.schema.json_body import has_repeated_members
-from fairway.api.schema.strict import Members, repeated_members
+from fairway.api.schema.json_body import decode_members, has_repeated_members
+from fairway.api.schema.strict import repeated_members
 
 _OPERATION = ("op", "path", "from", "value")
 
@@ -19,7 +18,7 @@ def patch_complaints(body: bytes, patch: Json, *, operations: bool) -> list[str]
     """`operations`: whether the patch is a list of operations on the object, or shaped as the object is."""
     found = list(_unknown_words(patch)) if operations else []
     if has_repeated_members(body, patch):
-        written = json.loads(body.decode("utf-8", "replace"), object_pairs_hook=Members)
+        written = decode_members(body)
         found += repeated_members(written)
     return [f"json patch {each}" for each in found] if operations else found
 

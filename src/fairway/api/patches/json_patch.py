@@ -15,13 +15,13 @@ import msgspec
 from fairway.api.patches.document import Json, PatchError, cannot_unmarshal, clone
 
 MOST_OPERATIONS = 10_000
-LONGEST_INDEX = 20
 # A few dozen copies, each doubling the document, would otherwise fill any memory.
 MOST_COPIED_BYTES = 3 * 1024 * 1024
 
 Operation: TypeAlias = Mapping[str, Json]
 Pointer: TypeAlias = Sequence[str]
 
+_LONGEST_INDEX = 20
 _INDEX = re.compile(r"-?(0|[1-9][0-9]*)")
 
 
@@ -121,7 +121,7 @@ def _member(parent: Json, token: str) -> Json:
 
 
 def _index(token: str, length: int) -> int:
-    if not _INDEX.fullmatch(token) or len(token) > LONGEST_INDEX:
+    if len(token) > _LONGEST_INDEX or not _INDEX.fullmatch(token):
         raise _Inapplicable(token)
     index = int(token)
     if not -length <= index < length:

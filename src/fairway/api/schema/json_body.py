@@ -62,9 +62,9 @@ def has_repeated_members(body: bytes, decoded: Any) -> bool:
 
 def decode_members(body: bytes) -> Any:
     """The document, with objects that know which members were given twice."""
-    return json.loads(body.decode("utf-8", "replace"), object_pairs_hook=Members)
+    return json.loads(body.decode("utf-8", "replace"), object_pairs_hook=Members, parse_int=syntax.integer)
 
 
 def decode_literally(body: bytes) -> Any:
     """The document, with fractional numbers that know how they were written."""
-    return json.loads(body.decode("utf-8", "replace"), parse_float=Literal)
+    return json.loads(body.decode("utf-8", "replace"), parse_float=Literal, parse_int=syntax.integer)

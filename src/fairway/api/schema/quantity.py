@@ -25,6 +25,9 @@ _DECIMAL: Final = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T"
 _BINARY_SUFFIX: Final = {power: suffix for suffix, power in _BINARY.items()} | {0: ""}
 _DECIMAL_SUFFIX: Final = {power: suffix for suffix, power in _DECIMAL.items()}
 _LARGEST: Final = 2**63 - 1
+# Nobody means more than this, and exact arithmetic takes its time.
+_LONGEST: Final = 300
+_HIGHEST_EXPONENT: Final = 300
 _EXACT: Final = Context(prec=400)
 _NANO, _MILLI = Decimal("1e-9"), Decimal("1e-3")
 
@@ -80,7 +83,7 @@ def total(texts: Iterable[str]) -> str:
 
 
 def _parts(text: str) -> _Parts:
-    found = _SPELLING.fullmatch(text)
+    found = _SPELLING.fullmatch(text) if len(text) <= _LONGEST else None
     if not text or found is None:
         raise BadQuantity(FORMAT_WRONG)
     sign, whole, fraction, suffix = found.groups()
@@ -94,7 +97,7 @@ def _meaning(suffix: str) -> tuple[str, int]:
         return "decimal", _DECIMAL[suffix]
     if suffix in _BINARY:
         return "binary", _BINARY[suffix]
-    if exponent := _EXPONENT.fullmatch(suffix):
+    if (exponent := _EXPONENT.fullmatch(suffix)) and abs(int(exponent[1])) <= _HIGHEST_EXPONENT:
         return "exponent", int(exponent[1])
     raise BadQuantity(SUFFIX_WRONG)
 

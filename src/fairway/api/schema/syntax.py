@@ -14,6 +14,8 @@ _DIGITS: Final = b"0123456789"
 _HEX: Final = b"0123456789abcdefABCDEF"
 _WORDS: Final = {ord("t"): b"true", ord("f"): b"false", ord("n"): b"null"}
 _DEEPEST: Final = 10_000
+# Python refuses to read integers of more than 4,300 digits, for it takes quadratic time.
+_LONGEST_INTEGER: Final = 400
 
 
 class BadSyntax(ValueError):
@@ -186,5 +188,11 @@ class _Scanner:
 
 def lenient(document: bytes) -> object:
     """Reads what Go accepts and strict parsers don't: broken UTF-8 and lone surrogates become U+FFFD."""
-    text = json.dumps(json.loads(document.decode("utf-8", "replace")), ensure_ascii=False)
-    return json.loads(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
+    loaded = json.loads(document.decode("utf-8", "replace"), parse_int=integer)
+    text = json.dumps(loaded, ensure_ascii=False)
+    return json.loads(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"), parse_int=integer)
+
+
+def integer(text: str) -> int | float:
+    """A whole number; one too long for any type of ours becomes a float, as it would be in JavaScript."""
+    return int(text) if len(text) <= _LONGEST_INTEGER else float(text)

@@ -20,6 +20,8 @@ _TRUE: Final = frozenset(("y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE",
 _FALSE: Final = frozenset(("n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"))
 _NULL: Final = frozenset(("", "~", "null", "Null", "NULL"))
 _FLOAT: Final = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
+# Longer ones are out of every range, and Python takes quadratic time to read them.
+_LONGEST_INTEGER: Final = 400
 _INT: Final = re.compile(r"[-+]?(0[xX][0-9a-fA-F]+|0[bB][01]+|0[oO]?[0-7]+|0|[1-9][0-9]*)")
 _LARGEST: Final = 1_000_000
 """Values in a document after its aliases are spelled out: a few lines can stand for billions."""
@@ -158,9 +160,11 @@ def plain(word: str) -> Any:
     return word
 
 
-def _int(bare: str) -> int:
+def _int(bare: str) -> int | float:
     digits = bare.lstrip("+-").lower()
     sign = -1 if bare.startswith("-") else 1
+    if len(digits) > _LONGEST_INTEGER:
+        return sign * float("inf")
     if digits[:2] in ("0x", "0b", "0o"):
         return sign * int(digits, 0)
     return sign * int(digits, 8 if digits.startswith("0") else 10)

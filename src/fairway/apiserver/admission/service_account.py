@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from typing import Final
 
 from fairway.api.kind import Obj
@@ -47,10 +47,12 @@ async def admit_service_account(store: Store, pod: Obj, namespace: str) -> None:
         raise refused(pod, fault)
 
 
-async def find_account(store: Store, namespace: str, name: str) -> Obj | None:
+async def find_account(
+    store: Store, namespace: str, name: str, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+) -> Obj | None:
     for pause in _pauses(name):
         if pause:
-            await asyncio.sleep(pause)
+            await sleep(pause)
         entry = store.bucket(SERVICE_ACCOUNTS).entries.get(f"{namespace}/{name}")
         if entry is not None:
             return entry.obj()

@@ -4,7 +4,8 @@ else."""
 from __future__ import annotations
 
 from fairway.api.kind import Kind, Obj
-from fairway.api.validation.fields import ErrorList, forbidden_field
+from fairway.api.kinds.pod.ephemeral import validate_ephemeral_update
+from fairway.api.validation.fields import ErrorList
 from fairway.apiserver.api import Api
 from fairway.apiserver.call import Call
 from fairway.apiserver.decode import decode_object
@@ -32,23 +33,11 @@ def _only_ephemeral(kind: Kind, new: Obj, old: Obj) -> None:
     new["metadata"] = metadata
 
 
-def _only_added(kind: Kind, new: Obj, old: Obj) -> ErrorList:
-    """They can't be taken away or changed: what ran, ran."""
-    field = f"spec.{FIELD}"
-    after = {each["name"]: each for each in new["spec"].get(FIELD) or ()}
-    errors: ErrorList = []
-    for known in old["spec"].get(FIELD) or ():
-        name = known["name"]
-        if name not in after:
-            detail = f'existing ephemeral containers "{name}" may not be removed\n'
-            errors.append(forbidden_field(field, detail))
-        elif after[name] != known:
-            detail = f'existing ephemeral containers "{name}" may not be changed\n'
-            errors.append(forbidden_field(field, detail))
-    return errors
+def _validate(kind: Kind, new: Obj, old: Obj) -> ErrorList:
+    return validate_ephemeral_update(new, old)
 
 
-EPHEMERAL = Part(FIELD.lower(), _only_ephemeral, _only_added, changes_desired=True)
+EPHEMERAL = Part(FIELD.lower(), _only_ephemeral, _validate, changes_desired=True)
 
 
 async def ephemeral_containers(api: Api, call: Call) -> Response:

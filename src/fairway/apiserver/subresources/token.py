@@ -6,6 +6,7 @@ from datetime import timedelta
 
 from fairway.api.errors import bad_request, conflict, not_found
 from fairway.api.kind import Obj
+from fairway.api.kinds.pod.service_account import TOKEN_SECONDS
 from fairway.api.metadata import timestamp
 from fairway.api.resources import NODES, PODS, SECRETS, Resource
 from fairway.api.validation.fields import ErrorList, invalid, invalid_value
@@ -20,6 +21,8 @@ from fairway.httpserver import Response
 
 TOKEN_REQUEST = Resource("authentication.k8s.io", "v1", "tokenrequests", "TokenRequest")
 SHORTEST, LONGEST, USUAL = 600, 1 << 32, 3600
+EXTENDED = 365 * 24 * 3600
+"""How long the tokens that every Pod gets are good for in truth, should its programs never read them anew."""
 
 
 async def request_token(api: Api, call: Call) -> Response:
@@ -35,6 +38,8 @@ async def request_token(api: Api, call: Call) -> Response:
     if errors := _errors(seconds):
         raise invalid("TokenRequest", "authentication.k8s.io", "", errors)
     identity = _identity(api, call, account, spec.get("boundObjectRef"))
+    usual = identity.pod and seconds == TOKEN_SECONDS and set(spec["audiences"]) <= set(api.tokens.audiences)
+    lifetime = EXTENDED if usual else seconds
     answer: Obj = {
         "metadata": {
             "name": call.name,
@@ -44,7 +49,7 @@ async def request_token(api: Api, call: Call) -> Response:
         },
         "spec": {**spec, "boundObjectRef": spec.get("boundObjectRef")},
         "status": {
-            "token": "" if call.dry_run else api.tokens.issue(identity, seconds, spec["audiences"]),
+            "token": "" if call.dry_run else api.tokens.issue(identity, lifetime, spec["audiences"]),
             "expirationTimestamp": timestamp(now + timedelta(seconds=seconds)),
         },
     }

@@ -41,6 +41,7 @@ class Waiting:
     reason: str
     message: str = ""
     retry_at: float = 0
+    failures: int = 0
 
 
 @dataclass(frozen=True, slots=True)

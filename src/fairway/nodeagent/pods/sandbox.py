@@ -95,9 +95,17 @@ class Sandbox:
         """The volumes, and the note that everything is there."""
         for volume in pod.spec.volumes or ():
             self._make_volume(pod, volume, filled.get(volume.name))
-        new = self.folder / "sandbox.json.new"
-        new.write_bytes(msgspec.json.encode(record))
-        new.rename(self.folder / "sandbox.json")
+        _replace(self.folder / "sandbox.json", msgspec.json.encode(record))
+
+    def refill(self, pod: Pod, filled: Mapping[str, list[VolumeFile]]) -> None:
+        """Bring files up to date while containers read them."""
+        for volume in pod.spec.volumes or ():
+            if volume.name in filled:
+                self._make_volume(pod, volume, filled[volume.name])
+        os.utime(self.folder / "sandbox.json")
+
+    def filled_at(self) -> float:
+        return (self.folder / "sandbox.json").stat().st_mtime
 
     def _write_files(self, pod: Pod, pod_ip: str) -> None:
         node, folder = self._node, self.folder / "etc"
@@ -171,10 +179,18 @@ def _fill(folder: Path, files: list[VolumeFile], group: int | None) -> None:
     for file in files:
         path = folder / file.path
         path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
-        path.write_bytes(file.content)
-        path.chmod(file.mode | (0o040 if group is not None else 0))
-        if group is not None:
-            os.chown(path, -1, group)
+        if not path.exists() or path.read_bytes() != file.content:
+            mode = file.mode | (0o040 if group is not None else 0)
+            _replace(path, file.content, mode, -1 if group is None else group)
+
+
+def _replace(path: Path, content: bytes, mode: int = 0o600, group: int = -1) -> None:
+    """Whoever reads it sees the old or the new, never a part."""
+    new = path.with_name(f".{path.name}.new")
+    new.write_bytes(content)
+    new.chmod(mode)
+    os.chown(new, -1, group)
+    new.rename(path)
 
 
 def _make_empty_dir(path: Path, source: EmptyDirSource, group: int | None) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import time
 
+import structlog
+
 from fairway.client import ApiError
 from fairway.images.model import Image
 from fairway.images.resolve import InvalidImageName, MissingImage
@@ -21,19 +23,25 @@ from fairway.nodeagent.pods.model import Run, Waiting
 from fairway.nodeagent.pods.node_services import NodeServices
 from fairway.nodeagent.pods.plan import Start
 from fairway.nodeagent.pods.sandbox import Sandbox, SandboxRecord
-from fairway.nodeagent.pods.volumes import container_binds, volume_files
+from fairway.nodeagent.pods.volumes import VolumeFile, container_binds, refresh_seconds, volume_files
 from fairway.nodeagent.runtime.records import Record
 from fairway.nodeagent.runtime.spec import User
 
-_RETRY_SECONDS = 5.0
+log = structlog.get_logger()
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 5.0
 
 
 class CannotStart(Exception):
-    """Not now; `waiting` says why and when to try again."""
+    """Not now; the reason is one of those that Kubernetes shows."""
 
-    def __init__(self, reason: str, message: str, seconds: float = _RETRY_SECONDS) -> None:
+    def __init__(self, reason: str, message: str) -> None:
         super().__init__(message)
-        self.waiting = Waiting(reason, message, time.time() + seconds)
+        self.reason = reason
+
+    def waiting(self, failures: int) -> Waiting:
+        """Tried again soon at first, as what is missing is often just being made; then less often."""
+        pause = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2.0 ** min(failures, 16))
+        return Waiting(self.reason, str(self), time.time() + pause, failures + 1)
 
 
 class Starter:
@@ -50,19 +58,35 @@ class Starter:
 
     async def set_up_sandbox(self, pod: Pod) -> SandboxRecord:
         try:
-            references = await self._node.sources.references(pod)
-            tokens = await self._node.sources.tokens(pod)
             record = await asyncio.to_thread(self._sandbox.set_up, pod)
-            filled = {
-                volume.name: files
-                for volume in pod.spec.volumes or ()
-                if (files := volume_files(pod, volume, references, self._facts(record.pod_ip), tokens))
-                is not None
-            }
+            filled = await self._filled(pod, record)
             await asyncio.to_thread(self._sandbox.complete, pod, filled, record)
         except (ConfigError, NoAddressLeft, NetlinkError, ApiError, OSError) as error:
             raise CannotStart("ContainerCreating", str(error)) from error
         return record
+
+    async def keep_volumes_fresh(self, pod: Pod, record: SandboxRecord) -> None:
+        """For as long as the Pod has its sandbox."""
+        seconds = refresh_seconds(pod)
+        while seconds is not None:
+            due = self._sandbox.filled_at() + seconds
+            await asyncio.sleep(max(_LONGEST_PAUSE, due - time.time()))
+            try:
+                filled = await self._filled(pod, record)
+                await asyncio.to_thread(self._sandbox.refill, pod, filled)
+            except (ConfigError, ApiError, OSError) as error:
+                log.warning("volumes not refreshed", pod=pod.metadata.key, error=str(error))
+
+    async def _filled(self, pod: Pod, record: SandboxRecord) -> dict[str, list[VolumeFile]]:
+        """The files of every volume that we fill."""
+        references = await self._node.sources.references(pod)
+        tokens = await self._node.sources.tokens(pod)
+        facts = self._facts(record.pod_ip)
+        filled = {
+            volume.name: volume_files(pod, volume, references, facts, tokens)
+            for volume in pod.spec.volumes or ()
+        }
+        return {name: files for name, files in filled.items() if files is not None}
 
     async def start(self, pod: Pod, container: Container, step: Start, sandbox: SandboxRecord) -> Run:
         image = await self._image(container)
@@ -99,7 +123,7 @@ class Starter:
             raise CannotStart("InvalidImageName", str(error)) from error
         except MissingImage as error:
             never = container.image_pull_policy == "Never"
-            raise CannotStart("ErrImageNeverPull" if never else "ErrImagePull", str(error), 2.0) from error
+            raise CannotStart("ErrImageNeverPull" if never else "ErrImagePull", str(error)) from error
         except (ImageError, OSError) as error:
             raise CannotStart("ErrImagePull", str(error)) from error
 
@@ -111,7 +135,7 @@ class Starter:
         except ApiError as error:
             if container.name in self._environments:
                 return self._environments[container.name]
-            raise CannotStart("ContainerCreating", f"the API server can't be asked: {error}", 1.0) from error
+            raise CannotStart("ContainerCreating", f"the API server can't be asked: {error}") from error
         links = service_environment(services, pod.metadata.namespace, pod.spec.enable_service_links)
         try:
             env = container_environment(pod, container, self._facts(sandbox.pod_ip), references, links)

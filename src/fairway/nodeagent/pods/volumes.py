@@ -22,6 +22,10 @@ from fairway.nodeagent.pods.environment import References
 from fairway.nodeagent.pods.expansion import expand
 from fairway.nodeagent.runtime.spec import Bind
 
+# As kubelet: ConfigMaps and Secrets are read again every minute, tokens replaced after 80% of their time.
+_REREAD_SECONDS = 60.0
+_TOKEN_SHARE = 0.8
+
 
 @dataclass(frozen=True, slots=True)
 class VolumeFile:
@@ -125,6 +129,15 @@ def token_sources(pod: Pod) -> list[TokenSource]:
         for part in volume.projected.sources or ()
     ]
     return [part.service_account_token for part in parts if part.service_account_token]
+
+
+def refresh_seconds(pod: Pod) -> float | None:
+    """How long what we filled in stays good; None for ever. Tokens run out, ConfigMaps and Secrets change."""
+    volumes = pod.spec.volumes or ()
+    due = [_TOKEN_SHARE * token.expiration_seconds for token in token_sources(pod)]
+    if any(volume.config_map or volume.secret for volume in volumes):
+        due.append(_REREAD_SECONDS)
+    return min(due, default=None)
 
 
 def named_objects(pod: Pod) -> tuple[set[str], set[str]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable
+from dataclasses import replace
 
 import structlog
 
@@ -38,6 +39,7 @@ class PodWorker:
         self._record: SandboxRecord | None = None
         self._pod_ip = pod.status.pod_ip
         self._trouble: Waiting | None = None
+        self._refreshing: asyncio.Task[None] | None = None
         self._waiting: dict[str, Waiting] = {}
         self.runs = ContainerRuns(self._sandbox.folder, node.runtime, self._wake.set, self._unhealthy)
         self._starter = Starter(node, self._sandbox, self.runs)
@@ -87,12 +89,16 @@ class PodWorker:
             await self._end()
         finally:
             reporting.cancel()
+            if self._refreshing:
+                self._refreshing.cancel()
             await self.runs.forget()
 
     async def _restore(self) -> None:
         self._record = await asyncio.to_thread(self._sandbox.restore)
         await self.runs.restore(self._pod, self._record.pod_ip if self._record else "")
-        if self._record is None:
+        if self._record:
+            self._keep_volumes_fresh(self._record)
+        else:
             # Where the network is gone from under running containers, they can only start over.
             for name in self.runs.running():
                 await self.runs.kill(name)
@@ -141,6 +147,8 @@ class PodWorker:
             case ReleaseSandbox():
                 # The address stays in the status, as Kubernetes has it, though another Pod may get it now.
                 self._pod_ip = self._record.pod_ip if self._record else self._pod_ip
+                if self._refreshing:
+                    self._refreshing.cancel()
                 await asyncio.to_thread(self._sandbox.release_network)
                 self._record = None
 
@@ -149,8 +157,17 @@ class PodWorker:
             self._record = await self._starter.set_up_sandbox(self._pod)
             self._trouble = None
         except CannotStart as error:
-            self._trouble = error.waiting
-            self._event("FailedCreatePodSandBox", str(error), warning=True)
+            before, self._trouble = (
+                self._trouble,
+                error.waiting(self._trouble.failures if self._trouble else 0),
+            )
+            if before is None or before.message != str(error):
+                self._event("FailedCreatePodSandBox", str(error), warning=True)
+        else:
+            self._keep_volumes_fresh(self._record)
+
+    def _keep_volumes_fresh(self, record: SandboxRecord) -> None:
+        self._refreshing = asyncio.create_task(self._starter.keep_volumes_fresh(self._pod, record))
 
     async def _start(self, step: Start) -> None:
         container = self._pod.container(step.container)
@@ -169,10 +186,11 @@ class PodWorker:
 
     def _wait(self, container: str, error: CannotStart) -> None:
         """A missing image is an error the first time, and backing off from then on."""
-        waiting, before = error.waiting, self._waiting.get(container)
-        if waiting.reason == "ErrImagePull" and before and before.message.endswith(waiting.message):
-            waiting = Waiting("ImagePullBackOff", f"Back-off pulling image: {error}", waiting.retry_at)
-        if before is None or before.reason != waiting.reason:
+        before = self._waiting.get(container)
+        waiting = error.waiting(before.failures if before else 0)
+        if before and error.reason == "ErrImagePull":
+            waiting = replace(waiting, reason="ImagePullBackOff", message=f"Back-off pulling image: {error}")
+        if before is None or before.message != waiting.message:
             self._event("Failed", f"Error: {waiting.reason}: {waiting.message}", warning=True)
         self._waiting[container] = waiting
 

@@ -8,7 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairway.api.schema.quantity import FORMAT_WRONG, SUFFIX_WRONG, BadQuantity, canonical, kept
+from fairway.api.schema.quantity import (
+    FORMAT_WRONG,
+    SUFFIX_WRONG,
+    BadQuantity,
+    canonical,
+    kept,
+    total,
+    value_of,
+)
 
 SUFFIXES = {"n": Decimal("1e-9"), "u": Decimal("1e-6"), "m": Decimal("1e-3"), "": Decimal(1)}
 SUFFIXES |= {suffix: Decimal(1000) ** power for power, suffix in enumerate("kMGTPE", 1)}
@@ -112,3 +120,23 @@ def test_spelling_keeps_the_amount_and_is_final(whole: int, fraction: int, suffi
     assert canonical(spelled) == spelled
     assert abs(worth(spelled)) - abs(worth(text)) < Decimal("0.001")
     assert abs(worth(spelled)) >= abs(worth(text))
+
+
+@pytest.mark.parametrize(
+    ("texts", "expected"),
+    [
+        (["100m", "900m"], "1"),
+        (["1Gi", "512Mi"], "1536Mi"),
+        (["1", "1Gi"], "1073741825"),
+        (["0", "1Gi"], "1Gi"),
+        (["1k"], "1k"),
+    ],
+)
+def test_a_total_is_spelled_in_the_notation_of_its_first_part(texts: list[str], expected: str) -> None:
+    assert total(texts) == expected
+
+
+@given(st.lists(st.tuples(st.integers(0, 10**6), st.sampled_from(["m", "", "k", "Ki", "Mi"])), min_size=1))
+def test_a_total_is_worth_its_parts(parts: list[tuple[int, str]]) -> None:
+    texts = [canonical(f"{number}{suffix}") for number, suffix in parts]
+    assert value_of(total(texts)) == sum(map(value_of, texts))

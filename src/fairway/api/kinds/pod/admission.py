@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from fairway.api.errors import StatusError, forbidden
@@ -44,12 +45,17 @@ def set_priority(pod: Obj) -> None:
     spec["priority"], spec["preemptionPolicy"] = priority, PREEMPTION
 
 
-def add_default_tolerations(spec: Obj) -> None:
+def add_default_tolerations(spec: Obj, keys: Sequence[str] = TOLERATED) -> None:
     """Every Pod waits five minutes on a node that went away, unless it says otherwise."""
-    tolerations = spec.get("tolerations") or []
-    missing = [key for key in TOLERATED if not any(_tolerates(each, key) for each in tolerations)]
-    if missing:
-        spec["tolerations"] = tolerations + [_toleration(key) for key in missing]
+    known = tolerated(spec)
+    if missing := [key for key in keys if key not in known]:
+        spec["tolerations"] = [*(spec.get("tolerations") or ()), *map(_toleration, missing)]
+
+
+def tolerated(spec: Obj) -> list[str]:
+    """Which of the usual taints a Pod has a toleration for."""
+    tolerations = spec.get("tolerations") or ()
+    return [key for key in TOLERATED if any(_tolerates(each, key) for each in tolerations)]
 
 
 def _tolerates(toleration: Obj, key: str) -> bool:

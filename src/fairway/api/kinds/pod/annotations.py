@@ -9,6 +9,7 @@ from fairway.api.kind import Obj
 from fairway.api.kinds.pod_spec.containers import containers_with_fields
 from fairway.api.kinds.pod_spec.paths import validate_descending
 from fairway.api.kinds.pod_spec.resource_claims import MIRROR
+from fairway.api.kinds.pod_spec.security import validate_app_armor
 from fairway.api.validation.fields import ErrorList, forbidden_field, invalid_value
 
 DELETION_COST: Final = "controller.kubernetes.io/pod-deletion-cost"
@@ -61,6 +62,28 @@ def _validate_app_armor(field: str, key: str, profile: str, names: set[str]) -> 
     if profile not in ("", "runtime/default", "unconfined") and not profile.startswith(LOCALHOST):
         errors.append(invalid_value(field, profile, f'invalid AppArmor profile name: "{profile}"'))
     return errors
+
+
+def adopt_app_armor(metadata: Obj, spec: Obj) -> None:
+    """Profiles were once given in annotations, of which kubelets no longer know."""
+    annotations = metadata.get("annotations")
+    if not annotations or (spec.get("os") or {}).get("name") == "windows":
+        return
+    general = (spec.get("securityContext") or {}).get("appArmorProfile")
+    for _, container in containers_with_fields("spec", spec):
+        profile = _profile_of(annotations.get(f"{APP_ARMOR}{container['name']}", ""))
+        context = container.get("securityContext") or {}
+        if profile and profile != general and context.get("appArmorProfile") is None:
+            container["securityContext"] = {**context, "appArmorProfile": profile}
+
+
+def _profile_of(annotation: str) -> Obj | None:
+    """What the annotation would be as a field; None if it means nothing."""
+    if annotation.startswith(LOCALHOST):
+        profile = {"type": "Localhost", "localhostProfile": annotation.removeprefix(LOCALHOST)}
+        return None if validate_app_armor("", profile) else profile
+    kinds = (kind for kind, names in ANNOTATED_AS.items() if annotation == names[0])
+    return next(({"type": kind} for kind in kinds), None)
 
 
 def validate_annotation_update(field: str, new: Obj, old: Obj) -> ErrorList:

@@ -40,7 +40,7 @@ def _validate_node_selector(spec: Obj, before: Obj) -> ErrorList:
     if all(new.get(key) == value for key, value in old.items()):
         return []
     detail = "only additions to spec.nodeSelector are allowed (no mutations or deletions)"
-    return [invalid_value("spec.nodeSelector", new or None, detail)]
+    return [invalid_value("spec.nodeSelector", dict(sorted(new.items())) or None, detail)]
 
 
 def _validate_node_affinity(new: Obj, old: Obj) -> ErrorList:

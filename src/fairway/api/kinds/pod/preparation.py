@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from fairway.api.kind import Obj
-from fairway.api.kinds.pod.admission import add_default_tolerations
+from fairway.api.kinds.pod.admission import add_default_tolerations, tolerated
+from fairway.api.kinds.pod.annotations import adopt_app_armor
 from fairway.api.kinds.pod_spec.defaults import default_pod_spec
 from fairway.api.kinds.pod_spec.label_keys import merge_label_keys
 from fairway.api.kinds.pod_spec.pod_resources import default_pod_resources, qos_class
@@ -72,6 +73,7 @@ def prepare_create(pod: Obj) -> None:
         pod["status"]["conditions"] = [dict(GATED)]
     if (spec.get("terminationGracePeriodSeconds") or 0) < 0:
         spec["terminationGracePeriodSeconds"] = 1
+    adopt_app_armor(pod["metadata"], spec)
     merge_label_keys(spec, pod["metadata"].get("labels") or {})
 
 
@@ -82,7 +84,7 @@ def prepare_update(new: Obj, old: Obj) -> None:
     for name in ("priority", "preemptionPolicy"):
         if spec.get(name) is None and before.get(name) is not None:
             spec[name] = before[name]
-    add_default_tolerations(spec)
+    add_default_tolerations(spec, tolerated(before))
 
 
 def prepare_status(new: Obj, old: Obj) -> None:

@@ -47,6 +47,8 @@ VOLUMES: Final = {
 SECCOMP: Final = 'non-functional in v1.27+; use the "seccompProfile" field instead'
 SECCOMP_POD: Final = "seccomp.security.alpha.kubernetes.io/pod"
 SECCOMP_CONTAINER: Final = "container.seccomp.security.alpha.kubernetes.io/"
+APP_ARMOR: Final = 'deprecated since v1.30; use the "appArmorProfile" field instead'
+APP_ARMOR_CONTAINER: Final = "container.apparmor.security.beta.kubernetes.io/"
 NO_SELECTOR: Final = "a null labelSelector results in matching no pod"
 BYTES: Final = ("memory", "ephemeral-storage")
 IGNORED: Final = "IgnoredDuringExecution"
@@ -78,6 +80,8 @@ def spec_warnings(root: str, spec: Obj, metadata: Obj) -> list[str]:
     containers = list(containers_with_fields(field, spec))
     for place, container in containers:
         warnings += _container_warnings(root, place, container, annotations)
+    if annotations:
+        warnings += _app_armor_warnings(root, spec, [container for _, container in containers], annotations)
     warnings += port_warnings(containers)
     if (spec.get("terminationGracePeriodSeconds") or 0) < 0:
         detail = "must be >= 0; negative values are invalid and will be treated as 1"
@@ -162,6 +166,16 @@ def _container_warnings(root: str, field: str, container: Obj, annotations: Obj)
                 warnings += _amount_warnings(f"{field}.resources.{part}", {name: amounts[name]})
     variables = container.get("env") or ()
     return warnings + _variable_warnings(field, variables) if len(variables) > 1 else warnings
+
+
+def _app_armor_warnings(root: str, spec: Obj, containers: Sequence[Obj], annotations: Obj) -> Iterator[str]:
+    """Of a template's annotation that no field stands for; of a Pod's if the field was made of it."""
+    general = (spec.get("securityContext") or {}).get("appArmorProfile")
+    for container in containers:
+        key = f"{APP_ARMOR_CONTAINER}{container['name']}"
+        own = (container.get("securityContext") or {}).get("appArmorProfile")
+        if key in annotations and bool(own) == (not root) and (own or not general):
+            yield f"{root}metadata.annotations[{key}]: {APP_ARMOR}"
 
 
 def _variable_warnings(field: str, variables: Sequence[Obj]) -> list[str]:
