@@ -36,7 +36,7 @@ from fairway.apiserver.tracking import OURSELVES, Track, note_creation, noted_as
 from fairway.apiserver.turns import Turns
 from fairway.storage.backend import Compare, CompareFailed, Delete, Operation, Put
 
-# Rivals for one object win one a round, so this is about how many may write to it at once.
+# Rivals for one object here take turns; this is for those on other servers, who win one a round.
 ATTEMPTS: Final = 1000
 NAME_ATTEMPTS: Final = 8
 """How many generated names are tried until one is free."""
