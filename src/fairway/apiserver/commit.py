@@ -9,15 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from typing import Final, Protocol
 
 from fairway.api.errors import already_exists, conflict, not_found, unavailable
 from fairway.api.kind import Kind, Obj
 from fairway.api.metadata import count_generation, fill_on_create, keep_on_update, timestamp
 from fairway.api.resources import NAMESPACES, Resource
-from fairway.api.validation.fields import ErrorList
 from fairway.api.validation.managed_fields import validate_managed_fields
-from fairway.api.validation.metadata import validate_metadata, validate_metadata_update
+from fairway.api.validation.metadata import validate_metadata_update
+from fairway.apiserver.deletion import is_finished
 from fairway.apiserver.encoding import decode_stored, stored_text
 from fairway.apiserver.entry import Entry
 from fairway.apiserver.parts import MAIN, Part
@@ -28,12 +29,14 @@ from fairway.apiserver.refusals import (
     namespace_ending,
     no_name_found,
     refuse_invalid,
+    validate_new_metadata,
 )
 from fairway.apiserver.store import Bucket, Store
-from fairway.apiserver.tracking import OURSELVES, Track, note_creation, noted_as
+from fairway.apiserver.tracking import OURSELVES, Track, note_creation, noted_as, same
+from fairway.apiserver.turns import Turns
 from fairway.storage.backend import Compare, CompareFailed, Delete, Operation, Put
 
-# Rivals for one object win one a round, so this is about how many may write to it at once.
+# Rivals for one object here take turns; this is for those on other servers, who win one a round.
 ATTEMPTS: Final = 1000
 NAME_ATTEMPTS: Final = 8
 """How many generated names are tried until one is free."""
@@ -82,6 +85,7 @@ class Committer:
         self.clock = clock
         self._companions = companions
         self._admission = admission
+        self._turns = Turns()
 
     # -- create ----------------------------------------------------------------------------------------
 
@@ -166,25 +170,36 @@ class Committer:
         dry_run: bool = False,
     ) -> Written:
         """`change` makes the wanted object of the stored one; it is called again if another write wins."""
+        attempt = partial(self._change, kind, key, change, part, track, dry_run)
+        try:
+            return await attempt()
+        except CompareFailed:
+            await self.store.advance()
+        async with self._turns.of(f"{kind.resource.qualified}/{key}"):
+            for _ in range(ATTEMPTS):
+                try:
+                    return await attempt()
+                except CompareFailed:
+                    await self.store.advance()
+        raise conflict(kind.resource, key.rpartition("/")[2])
+
+    async def _change(
+        self, kind: Kind, key: str, change: Callable[[Obj], Obj], part: Part, track: Track, dry_run: bool
+    ) -> Written:
+        """Raises CompareFailed if the stored object is no longer what the change was made of."""
         bucket = self.store.bucket(kind.resource)
-        name = key.rpartition("/")[2]
-        for _ in range(ATTEMPTS):
-            entry = bucket.entries.get(key)
-            if entry is None:
-                raise not_found(kind.resource, name)
-            old = entry.obj()
-            new = change(entry.obj())
-            kind.default(new)
-            track(kind, part, new, old, timestamp(self.clock()))
-            demand_version(kind, new, old)
-            rider, warnings = self._prepare_change(kind, part, new, old)
-            if same(new, old):
-                return Written(old, entry, warnings=warnings)
-            try:
-                return await self._replace(bucket, entry, new, rider, warnings, dry_run)
-            except CompareFailed:
-                await self.store.advance()
-        raise conflict(kind.resource, name)
+        entry = bucket.entries.get(key)
+        if entry is None:
+            raise not_found(kind.resource, key.rpartition("/")[2])
+        old = entry.obj()
+        new = change(entry.obj())
+        kind.default(new)
+        track(kind, part, new, old, timestamp(self.clock()))
+        demand_version(kind, new, old)
+        rider, warnings = self._prepare_change(kind, part, new, old)
+        if same(new, old):
+            return Written(old, entry, warnings=warnings)
+        return await self._replace(bucket, entry, new, rider, warnings, dry_run)
 
     def _prepare_change(self, kind: Kind, part: Part, new: Obj, old: Obj) -> tuple[Rider, list[str]]:
         keep_on_update(new, old)
@@ -245,28 +260,3 @@ class Committer:
 def _key(obj: Obj) -> str:
     metadata = obj["metadata"]
     return f"{metadata['namespace']}/{metadata['name']}" if metadata.get("namespace") else metadata["name"]
-
-
-def validate_new_metadata(kind: Kind, obj: Obj) -> ErrorList:
-    metadata = obj["metadata"]
-    errors = validate_metadata(metadata, namespaced=kind.resource.namespaced, name_errors=kind.name_errors)
-    entries = metadata.get("managedFields") or ()
-    # A single entry is the one that was just made for the client.
-    return errors + validate_managed_fields(entries) if len(entries) > 1 else errors
-
-
-def same(new: Obj, old: Obj) -> bool:
-    ignored = ("kind", "apiVersion")
-    return {k: v for k, v in new.items() if k not in ignored} == {
-        k: v for k, v in old.items() if k not in ignored
-    }
-
-
-def is_finished(kind: Kind, obj: Obj) -> bool:
-    """Marked as deleted and nothing holds it any more."""
-    metadata = obj["metadata"]
-    if not metadata.get("deletionTimestamp") or metadata.get("finalizers"):
-        return False
-    if kind.resource == NAMESPACES and (obj.get("spec") or {}).get("finalizers"):
-        return False
-    return not metadata.get("deletionGracePeriodSeconds")

@@ -164,3 +164,13 @@ def demand(resource: Resource, obj: Obj, options: Options) -> None:
 
 def _mismatch(resource: Resource, name: str, why: str) -> StatusError:
     return conflict(Resource(resource.group, resource.version, resource.kind, resource.kind), name, why)
+
+
+def is_finished(kind: Kind, obj: Obj) -> bool:
+    """Marked as deleted and nothing holds it any more."""
+    metadata = obj["metadata"]
+    if not metadata.get("deletionTimestamp") or metadata.get("finalizers"):
+        return False
+    if kind.resource == NAMESPACES and (obj.get("spec") or {}).get("finalizers"):
+        return False
+    return not metadata.get("deletionGracePeriodSeconds")

@@ -20,6 +20,9 @@ APPLY: Final = "application/apply-patch+yaml"
 EXACT, NOT_OLDER = "Exact", "NotOlderThan"
 VALIDATIONS: Final = ("", "Ignore", "Strict", "Warn")
 
+# Longer texts are out of every range, and Python takes quadratic time to read them.
+LONGEST_NUMBER: Final = 100
+
 _OPTION_KINDS: Final = {"create": "CreateOptions", "update": "UpdateOptions", "patch": "PatchOptions"}
 _WRITING: Final = ("dryRun", "fieldManager", "fieldValidation", "force")
 _UNITS: Final = ("ns", "us", "µs", "μs", "ms", "s", "m", "h")
@@ -100,10 +103,6 @@ def _watch_errors(call: Call) -> ErrorList:
     return errors
 
 
-# Longer texts are out of every range, and Python takes quadratic time to read them.
-LONGEST_NUMBER = 100
-
-
 def number(call: Call, name: str) -> int:
     """A whole number in the query, 0 if it isn't given."""
     text = call.params.get(name, "")
@@ -121,13 +120,18 @@ def revision(call: Call, prefix: str = "") -> int:
     text = call.params.get("resourceVersion", "")
     if not text:
         return 0
-    if not (text.isascii() and text.isdigit()):
-        problem = f'strconv.ParseUint: parsing "{text}": invalid syntax'
-        raise bad_request(f'{prefix}resourceVersion: Invalid value: "{text}": {problem}')
-    if len(text) > LONGEST_NUMBER:
-        problem = f'strconv.ParseUint: parsing "{text}": value out of range'
+    if problem := version_fault(text):
         raise bad_request(f'{prefix}resourceVersion: Invalid value: "{text}": {problem}')
     return int(text)
+
+
+def version_fault(text: str) -> str:
+    """Why a text is no resourceVersion."""
+    if not (text.isascii() and text.isdigit()):
+        return f'strconv.ParseUint: parsing "{text}": invalid syntax'
+    if len(text) > LONGEST_NUMBER or int(text) >= 2**64:
+        return f'strconv.ParseUint: parsing "{text}": value out of range'
+    return ""
 
 
 def check_timeout(call: Call) -> None:

@@ -6,7 +6,10 @@ from fairway.api.errors import StatusError, already_exists, bad_request, conflic
 from fairway.api.kind import Kind, Obj
 from fairway.api.resources import Resource
 from fairway.api.validation.fields import ErrorList, invalid, invalid_value
+from fairway.api.validation.managed_fields import validate_managed_fields
+from fairway.api.validation.metadata import validate_metadata
 from fairway.apiserver.entry import Entry
+from fairway.apiserver.options import version_fault
 
 
 def demand_version(kind: Kind, new: Obj, old: Obj) -> None:
@@ -16,8 +19,7 @@ def demand_version(kind: Kind, new: Obj, old: Obj) -> None:
     resource, name = kind.resource, old["metadata"]["name"]
     if wanted == current:
         return
-    if not (wanted.isascii() and wanted.isdigit()):
-        problem = f'strconv.ParseUint: parsing "{wanted}": invalid syntax'
+    if problem := version_fault(wanted):
         raise bad_request(f'resourceVersion: Invalid value: "{wanted}": {problem}')
     if int(wanted) != 0:
         raise conflict(resource, name)
@@ -67,3 +69,11 @@ def namespace_ending(resource: Resource, name: str, namespace: str) -> StatusErr
         }
     ]
     return error
+
+
+def validate_new_metadata(kind: Kind, obj: Obj) -> ErrorList:
+    metadata = obj["metadata"]
+    errors = validate_metadata(metadata, namespaced=kind.resource.namespaced, name_errors=kind.name_errors)
+    entries = metadata.get("managedFields") or ()
+    # A single entry is the one that was just made for the client.
+    return errors + validate_managed_fields(entries) if len(entries) > 1 else errors

@@ -71,3 +71,11 @@ def _content(obj: Obj) -> Obj:
     metadata = {name: value for name, value in obj["metadata"].items() if name != "managedFields"}
     rest = {name: value for name, value in obj.items() if name not in ("metadata", "kind", "apiVersion")}
     return {"metadata": metadata, **rest}
+
+
+def same(new: Obj, old: Obj) -> bool:
+    """Whether nothing would change at all, ownership included."""
+    ignored = ("kind", "apiVersion")
+    return {k: v for k, v in new.items() if k not in ignored} == {
+        k: v for k, v in old.items() if k not in ignored
+    }

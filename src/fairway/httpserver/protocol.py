@@ -7,6 +7,7 @@ cancels what was being answered on it.
 from __future__ import annotations
 
 import asyncio
+import re
 from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 MAX_PIPELINED = 64
+# A request but for its method, which the parser doesn't know.
+REQUEST_LINE = re.compile(rb"[A-Z]+ /\S* HTTP/1\.[01]\r?\n")
 MAX_HEAD_BYTES = 1024 * 1024
 # A client that goes on sending after its body was found too large is read this many times the limit, so that
 # it gets to see the refusal; then it is cut off.
@@ -98,10 +101,9 @@ class HttpProtocol(asyncio.Protocol):
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade as upgrade:
             self._upgrading, self._leftover = True, data[upgrade.args[0] :]
-        except httptools.HttpParserInvalidMethodError:
-            self._refuse(self._server.unknown_method)
-        except httptools.HttpParserError:
-            self._refuse(Response(400, b"", "text/plain"))
+        except httptools.HttpParserError as error:
+            made_up = isinstance(error, httptools.HttpParserInvalidMethodError) and REQUEST_LINE.match(data)
+            self._refuse(self._server.unknown_method if made_up else Response(400, b"", "text/plain"))
         if self._in_head and self._head_bytes > MAX_HEAD_BYTES:
             self._refuse(Response(431, b"", "text/plain"))
 

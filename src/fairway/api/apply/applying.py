@@ -70,13 +70,12 @@ def check(application: Application) -> None:
     wanted, resource = application.configuration, application.resource
     if (wanted.get("apiVersion"), wanted.get("kind")) != (resource.api_version, resource.kind):
         raise bad_request(f"invalid object type: {_type_text(wanted)}")
-    metadata = wanted.get("metadata")
-    if isinstance(metadata, dict) and metadata.get("managedFields") is not None:
+    given = wanted.get("metadata")
+    metadata = given if isinstance(given, dict) else {}
+    if metadata.get("managedFields") is not None:
         raise bad_request("metadata.managedFields must be nil")
     if text := faults(structure(resource), wanted):
-        named = metadata if isinstance(metadata, dict) else {}
-        name, namespace = named.get("name", ""), named.get("namespace", "")
-        place = f"{namespace}/{name}; {_type_text(wanted)}"
+        place = f"{metadata.get('namespace', '')}/{metadata.get('name', '')}; {_type_text(wanted)}"
         raise bad_request(f"failed to create typed patch object ({place}): {text}")
 
 

@@ -46,7 +46,7 @@ def synced(obj: Obj, configuration: Obj) -> Obj:
     annotations = obj["metadata"].get("annotations") or {}
     if not annotations.get(ANNOTATION):
         return obj
-    metadata = {**configuration.get("metadata", {})}
+    metadata = {**(configuration.get("metadata") or {})}
     metadata.pop("managedFields", None)
     if ANNOTATION in (metadata.get("annotations") or {}):
         metadata["annotations"] = {k: v for k, v in metadata["annotations"].items() if k != ANNOTATION}

@@ -10,13 +10,14 @@ from fairway.api.resources import NAMESPACES
 from fairway.api.validation.fields import ErrorList, invalid_value, not_supported
 from fairway.apiserver.api import Api
 from fairway.apiserver.call import Call
-from fairway.apiserver.commit import ATTEMPTS, Written, same
+from fairway.apiserver.commit import ATTEMPTS, Written
 from fairway.apiserver.decode import decode_options
 from fairway.apiserver.deletion import IMMORTAL, Options, Step, demand, next_step
 from fairway.apiserver.entry import Entry
 from fairway.apiserver.matching import selected
 from fairway.apiserver.options import check_listing, dry_run_errors, number, refused_options
 from fairway.apiserver.respond import document_answer, list_answer, object_answer
+from fairway.apiserver.tracking import same
 from fairway.httpserver import Response
 from fairway.storage.backend import CompareFailed
 

@@ -263,6 +263,11 @@ def test_a_configuration_that_does_not_fit_the_kind_is_refused(
     assert error.message.endswith(f"Kind={resource.kind}): {text}")
 
 
+def test_metadata_that_is_none_is_refused_like_any_other_field() -> None:
+    error = refusal({"metadata": 5}, zero(CONFIG_MAPS))
+    assert error.message.endswith("(/; /v1, Kind=ConfigMap): .metadata: expected map, got &{5}")
+
+
 def test_another_kind_or_ownership_in_the_configuration_is_refused() -> None:
     assert refusal({"kind": "Secret"}, zero(CONFIG_MAPS)).message == "invalid object type: /v1, Kind=Secret"
     entry = {"metadata": {"name": "a", "managedFields": []}}
