@@ -54,7 +54,8 @@ def kubectl_called(name: str, factory: pytest.TempPathFactory) -> Iterator[Kubec
     """With a server of its own."""
     program = program_called(name)
     folder = factory.mktemp("kubectl")
-    with api_server(folder) as server:
+    # No controller makes the account that Pods would need.
+    with api_server(folder, "--disable-admission-plugins=ServiceAccount") as server:
         yield Kubectl(program, server, folder)
 
 
