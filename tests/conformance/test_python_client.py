@@ -11,7 +11,6 @@ import pytest
 from kubernetes import client, utils, watch
 from kubernetes.client.exceptions import ApiException
 
-
 MANIFESTS = Path(__file__).parent / "kubectl" / "manifests"
 JSON_PATCH = "application/json-patch+json"
 MERGE = "application/merge-patch+json"
