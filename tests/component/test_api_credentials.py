@@ -21,12 +21,12 @@ from cryptography.x509.oid import NameOID
 from tests.component.probe import Probe, Reply
 from tests.conformance.server import TOKEN, ApiServer, api_server
 
-PUBLIC = ("/healthz", "/livez", "/readyz", "/version", "/readyz?verbose", "/livez/ping")
+PUBLIC = ("/healthz", "/livez", "/readyz", "/version", "/readyz?verbose", "/livez/ping", "/version/")
 PRIVATE = (
     *("/", "/api", "/apis", "/api/v1", "/apis/apps/v1", "/openapi/v2", "/openapi/v3", "/metrics"),
     *("/api/v1/namespaces", "/api/v1/secrets", "/api/v1/namespaces/default/services/kubernetes"),
     *("/api/v1/services?watch=1", "/api/v1/nodes/n/proxy/", "/logs", "/debug/pprof/", "/nonsense"),
-    *("/version/", "/healthzz", "/Version", "//api/v1/secrets", "/./api/v1/secrets", "/%61pi/v1/secrets"),
+    *("/versions", "/healthzz", "/Version", "//api/v1/secrets", "/./api/v1/secrets", "/%61pi/v1/secrets"),
 )
 TRICKS = (
     *("/healthz/../api/v1/secrets", "/version/../api/v1/secrets", "/readyz/%2e%2e/api/v1/secrets"),

@@ -43,7 +43,7 @@ class ApiServer:
 
     async def handle(self, request: Request) -> Answer:
         try:
-            if is_public(request.raw_path):
+            if is_public(request.raw_path.rstrip("/")):  # client libraries ask for /version/
                 return self._public(request)
             user = self._api.authenticator.user(request)
             return await self._answer(request, user)
@@ -54,7 +54,7 @@ class ApiServer:
             return status_answer(internal_error(f"{type(error).__name__}: {error}"), request)
 
     def _public(self, request: Request) -> Response:
-        if request.raw_path == "/version":
+        if request.raw_path.rstrip("/") == "/version":
             return bytes_answer(Form(pretty=wants_pretty(request)), encode(version()), 200, ())
         return health_answer(request.path, request.query(), self.stopping)
 
