@@ -232,7 +232,6 @@ def test_the_server_says_what_it_is(api: client.ApiClient) -> None:
     assert groups >= {"apps", "discovery.k8s.io", "networking.k8s.io", "coordination.k8s.io", "policy"}
 
 
-@pytest.mark.xfail(strict=True, reason="authentication.k8s.io and authorization.k8s.io are not served")
 def test_a_client_learns_who_it_is_and_what_it_may_do(api: client.ApiClient) -> None:
     review = client.AuthenticationV1Api(api).create_self_subject_review(client.V1SelfSubjectReview())
     assert review.status.user_info.username == "kubernetes-admin"

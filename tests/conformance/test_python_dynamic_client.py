@@ -44,7 +44,6 @@ def test_the_dynamic_client_watches(kinds: dynamic.DynamicClient, namespace: str
     assert seen == [("ADDED", "settings")]
 
 
-@pytest.mark.xfail(strict=True, reason="verbs/patch.py: server-side apply")
 def test_server_side_apply_makes_and_owns_fields(kinds: dynamic.DynamicClient, namespace: str) -> None:
     maps = kinds.resources.get(api_version="v1", kind="ConfigMap")
     body = {
