@@ -36,6 +36,10 @@ THOROUGH = settings(
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
     with api_server(tmp_path_factory.mktemp("fuzz")) as started:
+        with probing(started) as setup:  # Pods are refused where there is no account for them
+            setup.send(
+                "POST", "/api/v1/namespaces/default/serviceaccounts", b'{"metadata":{"name":"default"}}'
+            )
         yield started
 
 

@@ -30,6 +30,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
 def probe(server: ApiServer) -> Iterator[Probe]:
     with probing(server) as ready:
         ready.send("POST", CONFIG_MAPS, config_map("target"))
+        ready.send("POST", "/api/v1/namespaces/default/serviceaccounts", b'{"metadata":{"name":"default"}}')
         yield ready
         assert ready.send("POST", CONFIG_MAPS, b'{"metadata":{"generateName":"alive-"}}').status == 201
         assert server.megabytes() < MOST_MEGABYTES
