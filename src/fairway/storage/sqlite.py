@@ -40,6 +40,8 @@ DELETE FROM history WHERE revision <= :revision AND (value IS NULL OR EXISTS (
     SELECT 1 FROM history AS newer
     WHERE newer.key = history.key AND newer.revision > history.revision AND newer.revision <= :revision))
 """
+MOST_ROWS = 1000
+"""In one statement; SQLite takes up to 32,766 parameters."""
 HIGHEST = "\U0010ffff"
 
 
@@ -152,13 +154,15 @@ class SqliteBackend(LocalBackend):
         connection.close()
 
     def _write_batch(self, connection: sqlite3.Connection, batch: list[Pending]) -> None:
-        rows = [change for pending in batch for change in pending.changes]
+        changes = [change for pending in batch for change in pending.changes]
         try:
-            connection.execute("BEGIN IMMEDIATE")
-            connection.executemany(
-                "INSERT INTO history (revision, key, value, created) VALUES (?, ?, ?, ?)", rows
-            )
-            connection.execute("COMMIT")
+            if len(changes) <= MOST_ROWS:
+                _insert(connection, changes)
+            else:
+                connection.execute("BEGIN IMMEDIATE")
+                for start in range(0, len(changes), MOST_ROWS):
+                    _insert(connection, changes[start : start + MOST_ROWS])
+                connection.execute("COMMIT")
         except sqlite3.Error as error:
             with contextlib.suppress(sqlite3.Error):
                 connection.execute("ROLLBACK")
@@ -204,6 +208,16 @@ class SqliteBackend(LocalBackend):
                 done.set_exception(Unavailable(f"could not compact: {error}"))
             else:
                 done.set_result(None)
+
+
+def _insert(connection: sqlite3.Connection, changes: list[Change]) -> None:
+    """One statement for all: each costs this thread the interpreter's lock once more, and a busy event loop
+    gives that back only after a while. Outside a transaction it is one of its own, fsync included."""
+    values = ",".join(["(?,?,?,?)"] * len(changes))
+    connection.execute(
+        f"INSERT INTO history (revision, key, value, created) VALUES {values}",
+        [field for change in changes for field in change],
+    )
 
 
 def _bounds(prefix: str, *, revision: int, after: str = "") -> dict[str, Any]:
