@@ -155,6 +155,41 @@ ATTACKS = (
         JSON_PATCH,
         (413,),
     ),
+    Attack(
+        "managed fields of nonsense",
+        "POST",
+        CONFIG_MAPS,
+        config_map(
+            "owned",
+            metadata={
+                "managedFields": [
+                    {
+                        "manager": "x",
+                        "operation": "Update",
+                        "fieldsType": "FieldsV1",
+                        "fieldsV1": {"f:a": {"k:{": [1]}},
+                    }
+                ]
+            },
+        ),
+        statuses=(201, 400, 409, 422),
+    ),
+    Attack("a deep applied object", "PATCH", f"{TARGET}?fieldManager=x", b"[" * DEEP, APPLY),
+    Attack(
+        "a deep value in an applied object",
+        "PATCH",
+        f"{TARGET}?fieldManager=x",
+        config_map("target", data=None)[:-5] + b"{a: " * 5000 + b"1" + b"}" * 5001,
+        APPLY,
+    ),
+    Attack(
+        "a very long field manager",
+        "PATCH",
+        f"{TARGET}?fieldManager={'x' * 50_000}",
+        b"{}",
+        APPLY,
+        (400, 422),
+    ),
     Attack("compressed nonsense", "POST", CONFIG_MAPS, b"\x1f\x8b\x08junk"),
     Attack("bytes that are no text, in YAML", "POST", CONFIG_MAPS, b"a: \xff\xfe", YAML),
     Attack("a zero byte, in YAML", "POST", CONFIG_MAPS, b"a: \x00", YAML),

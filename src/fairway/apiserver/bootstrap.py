@@ -1,12 +1,18 @@
 """What exists from the start: the four namespaces, the API server's own Service, the Service ranges.
 
-Level-based: run on every start, it makes what is missing and mends what differs.
+Level-based: run on every start, it makes what is missing and mends what differs. What is deleted later is
+put back.
 """
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
+from typing import Final
 
+import structlog
+
+from fairway.api.errors import StatusError
 from fairway.api.kind import Obj
 from fairway.api.kinds import ALL
 from fairway.api.resources import (
@@ -21,8 +27,13 @@ from fairway.apiserver.commit import Committer
 from fairway.apiserver.config import Config
 from fairway.apiserver.parts import MAIN, unjudged
 
+log = structlog.get_logger()
+
 KINDS = {kind.resource: kind for kind in ALL}
 FIRST_NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
+OWN_SERVICE: Final = "default/kubernetes"
+PUT_BACK_SECONDS: Final = 10.0
+"""As often as Kubernetes looks."""
 
 
 async def bootstrap(committer: Committer, config: Config) -> None:
@@ -30,6 +41,24 @@ async def bootstrap(committer: Committer, config: Config) -> None:
         await _ensure(committer, NAMESPACES, {"metadata": {"name": name}})
     await ensure_default_range(committer, config.service_networks)
     await _own_service(committer, config)
+
+
+async def keep_first_objects(committer: Committer, config: Config) -> None:
+    """For ever; a store that can't be written to is tried again."""
+    while True:
+        await asyncio.sleep(PUT_BACK_SECONDS)
+        try:
+            await put_back(committer, config)
+        except StatusError as error:
+            log.warning("what was deleted could not be put back", error=error.message)
+
+
+async def put_back(committer: Committer, config: Config) -> None:
+    """Only what is missing: another server on the same store may have written what differs."""
+    first = [(NAMESPACES, name) for name in FIRST_NAMESPACES]
+    own = [(resource, OWN_SERVICE) for resource in (SERVICES, ENDPOINTS, ENDPOINT_SLICES)]
+    if any(key not in committer.store.bucket(resource).entries for resource, key in (*first, *own)):
+        await bootstrap(committer, config)
 
 
 async def _own_service(committer: Committer, config: Config) -> None:

@@ -25,7 +25,7 @@ from fairway.apiserver.allocators.services import ServiceAllocator
 from fairway.apiserver.allocators.upkeep import keep_allocations
 from fairway.apiserver.api import Api
 from fairway.apiserver.authenticate import Authenticator, ServiceAccountTokens, read_token_file
-from fairway.apiserver.bootstrap import bootstrap
+from fairway.apiserver.bootstrap import bootstrap, keep_first_objects
 from fairway.apiserver.certificates import ADMIN, Authority, Pair, kubeconfig, write_private
 from fairway.apiserver.commit import Committer, Companion
 from fairway.apiserver.compaction import keep_compacting
@@ -66,6 +66,7 @@ async def run(config: Config, ready: Callable[[], None] = lambda: None) -> None:
     server = build_server(config, application, authority)
     upkeep = [
         asyncio.create_task(keep_compacting(store)),
+        asyncio.create_task(keep_first_objects(committer, config)),
         asyncio.create_task(
             keep_allocations(
                 Repairer(committer, config.node_ports), RangeKeeper(committer, config.service_networks)
