@@ -74,6 +74,7 @@ async def test_of_many_that_want_one_address_through_either_server_one_gets_it(
             for number in range(32)
         ]
         outcomes = await asyncio.gather(*wanted, return_exceptions=True)
+        assert not [repr(outcome) for outcome in outcomes if not isinstance(outcome, dict | Invalid)]
         winners = [outcome for outcome in outcomes if isinstance(outcome, dict)]
         losers = [outcome for outcome in outcomes if isinstance(outcome, Invalid)]
         assert (len(winners), len(losers)) == (1, 31)
