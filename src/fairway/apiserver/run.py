@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import socket
 import ssl
 import tempfile
@@ -62,6 +63,10 @@ async def run(config: Config, ready: Callable[[], None] = lambda: None) -> None:
     companions[INGRESSES] = DefaultIngressClass(store)
     await store.open()
     await bootstrap(committer, config)
+    # Objects live long and hold no cycles: looking through all of them often would only cause pauses.
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 50, 100)
     application = build_application(config, store, committer, authority)
     server = build_server(config, application, authority)
     upkeep = [
