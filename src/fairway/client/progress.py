@@ -15,19 +15,18 @@ from typing import Any
 
 import structlog
 
+from fairway.api.progress import LEASE_NAMESPACE, LEASE_PREFIX, PROGRAMMED
 from fairway.api.resources import LEASES
 from fairway.client.errors import ClientError, NotFound
 from fairway.client.rest import Client
 
 log = structlog.get_logger()
 
-NAMESPACE = "kube-system"
-ANNOTATION = "fairway.dev/programmed"
 _PAUSE = 0.2
 
 
 def lease_name(name: str) -> str:
-    return f"fairway-progress-{name}"
+    return f"{LEASE_PREFIX}{name}"
 
 
 class Progress:
@@ -61,15 +60,15 @@ class Progress:
         finally:
             with contextlib.suppress(ClientError, TimeoutError):
                 async with asyncio.timeout(1):
-                    await self._client.delete(LEASES, lease_name(self._name), namespace=NAMESPACE)
+                    await self._client.delete(LEASES, lease_name(self._name), namespace=LEASE_NAMESPACE)
 
     async def _publish(self) -> None:
         lease = self._lease()
         try:
             try:
-                await self._client.patch(LEASES, lease_name(self._name), lease, namespace=NAMESPACE)
+                await self._client.patch(LEASES, lease_name(self._name), lease, namespace=LEASE_NAMESPACE)
             except NotFound:
-                await self._client.create(LEASES, lease, namespace=NAMESPACE)
+                await self._client.create(LEASES, lease, namespace=LEASE_NAMESPACE)
         except ClientError as error:
             # Those who wait do so for a bounded time only.
             log.warning("progress not published", error=str(error))
@@ -81,8 +80,8 @@ class Progress:
             "kind": LEASES.kind,
             "metadata": {
                 "name": lease_name(self._name),
-                "namespace": NAMESPACE,
-                "annotations": {ANNOTATION: str(self._revision)},
+                "namespace": LEASE_NAMESPACE,
+                "annotations": {PROGRAMMED: str(self._revision)},
             },
             "spec": {
                 "holderIdentity": self._name,

@@ -13,10 +13,11 @@ from contextlib import asynccontextmanager
 
 import structlog
 
+from fairway.api.progress import LEASE_NAMESPACE
 from fairway.api.resources import ENDPOINT_SLICES, LEASES
 from fairway.client import ApiError, Client, Informer
 from fairway.nodeagent.objects import Pod
-from fairway.nodeagent.pods.draining import LEASE_NAMESPACE, Lease, Slice, laggards, progress
+from fairway.nodeagent.pods.draining import Lease, Slice, laggards, progress
 
 log = structlog.get_logger()
 PATIENCE = 3.0

@@ -10,10 +10,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 
 from fairway.api.objects import ObjectMeta, ObjectReference, View
-
-LEASE_NAMESPACE = "kube-system"
-LEASE_PREFIX = "fairway-progress-"
-PROGRESS_ANNOTATION = "fairway.dev/programmed"
+from fairway.api.progress import LEASE_PREFIX, PROGRAMMED
 
 
 class SliceConditions(View, frozen=True):
@@ -60,7 +57,7 @@ def removal_revision(slices: Iterable[Slice], uid: str) -> int | None:
 def progress(leases: Iterable[Lease], now: float, given_up: Mapping[str, str]) -> dict[str, int]:
     """How far each one is that is still there. `given_up`: name and last sign of life of those too slow."""
     return {
-        lease.metadata.name: _number(lease.metadata.annotation(PROGRESS_ANNOTATION))
+        lease.metadata.name: _number(lease.metadata.annotation(PROGRAMMED))
         for lease in leases
         if lease.metadata.name.startswith(LEASE_PREFIX)
         and given_up.get(lease.metadata.name) != lease.spec.renew_time
