@@ -127,6 +127,7 @@ class Node:
         self.drain = FakeDrain()
         self.runtime = ContainerRuntime(data / "runtime")
         self.networks = PodNetworks(IPv4Network("10.244.7.0/24"))
+        self.networks.remember(data / "pods")
         exceptions = tuple(map(IPv4Network, never_masqueraded))
         self.network = NodeNetwork("node-1", self.networks, exceptions, data)
         self.manager = PodManager(

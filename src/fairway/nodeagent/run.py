@@ -51,6 +51,7 @@ class _Agent:
         self._config = config
         self._runtime = runtime
         self._networks = PodNetworks(config.pod_network)
+        self._networks.remember(config.pods_folder)
         self._network = NodeNetwork(
             config.name, self._networks, tuple(map(IPv4Network, config.non_masquerade_cidrs)), config.data
         )

@@ -64,6 +64,12 @@ class PodNetworks:
         # device, which the kernel would otherwise take for a detour worth an ICMP redirect.
         sysctl.write(f"net/ipv4/conf/{BRIDGE}/send_redirects", "0")
 
+    def remember(self, pods_folder: Path) -> None:
+        """Enter every address given before we were restarted, so that no new Pod is given one of them."""
+        for record in pods_folder.glob(f"*/{RECORD}"):
+            if network := load(record.parent):
+                self.pool.restore(network.uid, IPv4Address(network.address))
+
     def restore(self, folder: Path) -> PodNetwork | None:
         """Know again what a Pod was given before we were restarted; None if there is nothing to know."""
         network = load(folder)
