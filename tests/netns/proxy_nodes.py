@@ -14,7 +14,7 @@ from fairway.kernel.local_addresses import local_addresses
 from fairway.kernel.nftables import LibNftables
 from fairway.proxy.changes import Tracker
 from fairway.proxy.nftables.applier import Applier, Kernel
-from fairway.proxy.nftables.ruleset import Settings
+from fairway.proxy.settings import Settings
 from fairway.proxy.topology import Place
 
 from .topology import PODS_V4, PODS_V6, SERVICES_V4, SERVICES_V6, Network, Node, Pod

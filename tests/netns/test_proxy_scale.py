@@ -17,7 +17,8 @@ from fairway.kernel.local_addresses import local_addresses
 from fairway.kernel.nftables import LibNftables
 from fairway.proxy.changes import Tracker
 from fairway.proxy.nftables.applier import Applier, Kernel
-from fairway.proxy.nftables.ruleset import TABLE, Settings
+from fairway.proxy.nftables.ruleset import TABLE
+from fairway.proxy.settings import Settings
 from fairway.proxy.topology import Place
 
 from .topology import Namespace

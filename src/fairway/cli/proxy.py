@@ -12,7 +12,8 @@ import click
 from fairway.client import KubeConfigError
 from fairway.kernel.nftables import NftablesError
 from fairway.proxy.config import PRIMARY, SCHEDULERS, Config
-from fairway.proxy.run import ModeNotBuilt, check_mode, remove_rules, run
+from fairway.proxy.modes import ModeNotBuilt, check_mode
+from fairway.proxy.run import remove_rules, run
 from fairway.running import run_component
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]

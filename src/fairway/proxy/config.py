@@ -9,9 +9,8 @@ from pathlib import Path
 
 from fairway.api.objects import Node
 from fairway.proxy.model import Family, canonical, family_of
-from fairway.proxy.nftables.ruleset import Settings
+from fairway.proxy.settings import Settings
 
-MODES = ("nftables",)
 SCHEDULERS = ("random", "rr")
 PRIMARY = "primary"
 # Matches nothing: loopback addresses never serve node ports.

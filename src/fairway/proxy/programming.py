@@ -41,6 +41,9 @@ class Mode(Protocol[S_contra]):
     def is_intact(self) -> bool:
         """Whether what was brought into force is still there."""
 
+    def remove(self) -> None:
+        """Leave nothing of this mode behind, whatever is there of it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Pace:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import structlog
@@ -19,22 +19,15 @@ from fairway.api.resources import ENDPOINT_SLICES, NODES, SERVICE_CIDRS, SERVICE
 from fairway.client import Client, ClientError, Informer, KubeConfig, NotFound
 from fairway.client.progress import Progress
 from fairway.kernel import sysctl
-from fairway.kernel.conntrack import KernelConntrack
-from fairway.kernel.local_addresses import local_addresses
-from fairway.kernel.nftables import LibNftables
 from fairway.proxy.changes import Tracker
-from fairway.proxy.config import MODES, Config, settings
+from fairway.proxy.config import Config, settings
 from fairway.proxy.model import ZONE_LABEL
-from fairway.proxy.nftables.applier import Applier, Kernel
-from fairway.proxy.nftables.ruleset import Settings
-from fairway.proxy.programming import Programmer
+from fairway.proxy.modes import MODES, opened
+from fairway.proxy.programming import Mode, Programmer
+from fairway.proxy.settings import Settings
 from fairway.proxy.topology import Place
 
 log = structlog.get_logger()
-
-
-class ModeNotBuilt(ValueError):
-    """A proxy mode that Kubernetes has and this release doesn't."""
 
 
 class ServiceCidrSpec(View, frozen=True):
@@ -47,24 +40,15 @@ class ServiceCidr(View, frozen=True):
 
 async def run(config: Config, ready: Callable[[], None] = lambda: None) -> None:
     """Works until cancelled; calls `ready` once the first full state is in force."""
-    check_mode(config.proxy_mode)
     kubeconfig = KubeConfig.load(config.kubeconfig) if config.kubeconfig else KubeConfig.from_env()
     forward_packets()
-    with kernel() as opened, ThreadPoolExecutor(1, "kernel") as worker:
+    initial = settings(config, None, ())
+    with (
+        opened(config.proxy_mode, initial, config.hostname_override) as mode,
+        ThreadPoolExecutor(1, "kernel") as worker,
+    ):
         async with Client(kubeconfig, component="proxy") as client:
-            await _Proxy(config, client, opened, worker).run(ready)
-
-
-def check_mode(mode: str) -> None:
-    if mode not in MODES:
-        raise ModeNotBuilt(f"proxy mode {mode} is not built yet; there is: {', '.join(MODES)}")
-
-
-@contextlib.contextmanager
-def kernel() -> Iterator[Kernel]:
-    """In the network namespace of the calling thread."""
-    with contextlib.closing(LibNftables()) as nftables, contextlib.closing(KernelConntrack()) as conntrack:
-        yield Kernel(nftables, conntrack, local_addresses)
+            await _Proxy(config, client, mode, worker).run(ready)
 
 
 def forward_packets() -> None:
@@ -76,14 +60,17 @@ def forward_packets() -> None:
 
 def remove_rules() -> None:
     """Leave nothing of any mode behind in this network namespace. Needs no API server."""
-    with kernel() as opened:
-        Applier(opened, Settings(), "").remove()
+    for name in MODES:
+        with opened(name, Settings(), "") as mode:
+            mode.remove()
 
 
 class _Proxy:
     """What one run holds together."""
 
-    def __init__(self, config: Config, client: Client, opened: Kernel, worker: ThreadPoolExecutor) -> None:
+    def __init__(
+        self, config: Config, client: Client, mode: Mode[Settings], worker: ThreadPoolExecutor
+    ) -> None:
         node = config.hostname_override
         self._config, self._client = config, client
         self._services = Informer(client, SERVICES, type=Service)
@@ -96,7 +83,7 @@ class _Proxy:
         self._progress = Progress(client, node)
         self._programmer: Programmer[Settings] = Programmer(
             self._tracker,
-            Applier(opened, self._settings, node),
+            mode,
             worker,
             revision=lambda: self._slices.resource_version,
             reached=self._progress.reached,

@@ -17,9 +17,10 @@ from fairway.proxy.changes import PortState
 from fairway.proxy.model import Family
 from fairway.proxy.nftables import ruleset
 from fairway.proxy.nftables.plan import Planner
-from fairway.proxy.nftables.ruleset import TABLE, Settings
+from fairway.proxy.nftables.ruleset import TABLE
 from fairway.proxy.nftables.sync import remove, replace, synchronise
 from fairway.proxy.nftables.transaction import Transaction
+from fairway.proxy.settings import Settings, in_family
 from fairway.proxy.stale_flows import Expectation, stale
 
 log = structlog.get_logger()
@@ -144,8 +145,8 @@ class Applier:
         every = tuple(expectations)
         for family in Family:
             mine = [expected for expected in every if expected.family is family]
-            if mine or ruleset.in_family(ranges, family):
-                self._clean_family(family, mine, ruleset.in_family(ranges, family))
+            if mine or in_family(ranges, family):
+                self._clean_family(family, mine, in_family(ranges, family))
 
     def _clean_family(self, family: Family, mine: list[Expectation], ranges: tuple[str, ...]) -> None:
         conntrack, version = self._kernel.conntrack, 4 if family is Family.IPV4 else 6

@@ -12,7 +12,8 @@ from functools import lru_cache
 import msgspec
 
 from fairway.proxy.model import Family, Protocol
-from fairway.proxy.nftables.ruleset import Settings, address_key, client_key, frontend_key, in_family
+from fairway.proxy.nftables.ruleset import address_key, client_key, frontend_key
+from fairway.proxy.settings import Settings, in_family
 
 # Where the second pool of a frontend begins: the one for clients inside the cluster.
 INTERNAL_OFFSET = 32768

@@ -15,8 +15,9 @@ import msgspec
 from fairway.proxy.changes import PortState
 from fairway.proxy.model import Endpoint, Family, Protocol, ServicePort, ServicePortName
 from fairway.proxy.nftables.chains import INTERNAL_OFFSET, SEATS, Choice, Reach, choice
-from fairway.proxy.nftables.ruleset import REFUSE, Settings
+from fairway.proxy.nftables.ruleset import REFUSE
 from fairway.proxy.nftables.transaction import Element
+from fairway.proxy.settings import Settings
 
 
 class Frontend(NamedTuple):

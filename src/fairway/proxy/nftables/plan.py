@@ -17,8 +17,8 @@ from fairway.proxy.model import Family, Protocol, ServicePortName
 from fairway.proxy.nftables.chains import Choice, Reach
 from fairway.proxy.nftables.claims import Claims
 from fairway.proxy.nftables.elements import NOTHING, Frontend, ServicePlan, frontends, plan_port
-from fairway.proxy.nftables.ruleset import Settings
 from fairway.proxy.nftables.transaction import Chain, Difference, Element, Transaction, transaction
+from fairway.proxy.settings import Settings
 from fairway.proxy.stale_flows import Expectation
 
 T = TypeVar("T")

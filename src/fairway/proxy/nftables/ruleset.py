@@ -6,38 +6,14 @@ given number of endpoints are in `chains`; the elements that make up a Service a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from fairway.proxy.model import Family, Protocol, family_of
+from fairway.proxy.model import Family, Protocol
+from fairway.proxy.settings import Settings, in_family
 
 TABLE = "fairway-proxy"
 # Ids of endpoints travel in the packet's priority while a choice is made; these bits say that one does.
 # Both the choice and the id are wiped before the packet leaves the hook. See docs/adr/011.
 ID_MASK = "f000:0"
 REFUSE = "goto refuse"
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """What of the configuration shapes the rules."""
-
-    cluster_cidrs: tuple[str, ...] = ()
-    service_ranges: tuple[str, ...] = ()
-    nodeport_addresses: tuple[str, ...] = ()
-    masquerade_all: bool = False
-    masquerade_bit: int = 14
-    round_robin: bool = False
-
-    @property
-    def masquerade_mark(self) -> str:
-        return f"{1 << self.masquerade_bit:#x}"
-
-    def knows_service_ranges(self, family: Family) -> bool:
-        return bool(in_family(self.service_ranges, family))
-
-
-def in_family(ranges: tuple[str, ...], family: Family) -> tuple[str, ...]:
-    return tuple(text for text in ranges if family_of(text) is family)
 
 
 def frontend_key(family: Family, node_port: bool = False) -> str:

@@ -9,7 +9,8 @@ from fairway.kernel.fake_nftables import FakeNftables
 from fairway.kernel.nftables import NftablesError
 from fairway.proxy.changes import Tracker
 from fairway.proxy.nftables.applier import Applier, Kernel
-from fairway.proxy.nftables.ruleset import TABLE, Settings
+from fairway.proxy.nftables.ruleset import TABLE
+from fairway.proxy.settings import Settings
 from fairway.proxy.topology import Place
 from tests.unit.proxy.objects import endpoint_slice, service
 

@@ -16,8 +16,9 @@ from fairway.proxy.changes import Tracker
 from fairway.proxy.model import Family, Protocol, ServicePortName
 from fairway.proxy.nftables.elements import arrange, endpoint_ids
 from fairway.proxy.nftables.plan import Planner, Update
-from fairway.proxy.nftables.ruleset import TABLE, Settings
+from fairway.proxy.nftables.ruleset import TABLE
 from fairway.proxy.nftables.sync import replace, synchronise
+from fairway.proxy.settings import Settings
 from fairway.proxy.topology import Place
 from tests.unit.proxy.objects import endpoint, endpoint_slice, service
 
