@@ -63,6 +63,23 @@ async def test_a_write_to_one_is_seen_by_a_watch_on_the_other(servers: tuple[Api
         await asyncio.gather(following, return_exceptions=True)
 
 
+async def test_what_was_written_through_one_is_read_through_the_other_at_once(
+    servers: tuple[ApiServer, ApiServer],
+) -> None:
+    async with client(servers[0]) as one, client(servers[1]) as other:
+        made = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "turn"}, "data": {"n": "0"}}
+        await one.create(CONFIG_MAPS, made, namespace="default")
+        for number in range(1, 101):
+            writer, reader = (one, other) if number % 2 else (other, one)
+            patch = {"data": {"n": str(number)}}
+            await writer.patch(CONFIG_MAPS, "turn", patch, namespace="default", kind="merge")
+            read = await reader.get(CONFIG_MAPS, "turn", namespace="default")
+            assert read["data"]["n"] == str(number)
+        await one.delete(CONFIG_MAPS, "turn", namespace="default")
+        listed = await other.list(CONFIG_MAPS, namespace="default")
+        assert "turn" not in {each["metadata"]["name"] for each in listed.items}
+
+
 async def test_of_many_that_want_one_address_through_either_server_one_gets_it(
     servers: tuple[ApiServer, ApiServer],
 ) -> None:

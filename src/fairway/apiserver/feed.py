@@ -53,7 +53,9 @@ class Subscription:
         self._matches = matches
         self._after = after
         self._waiting: list[Seen] = []
-        self._wake = asyncio.Event()
+        self._news: asyncio.Future[None] | None = None
+        self.send: Callable[[Seen], bool] | None = None
+        """Sends an event at once if it can. Used while `take` waits: all before it is on its way then."""
         self.overrun = False
         self.closed = False
 
@@ -67,11 +69,13 @@ class Subscription:
         seen = self.view(event)
         if seen is None:
             return
+        if self.send and self._news and not self._news.done() and self.send(seen):
+            return
         if len(self._waiting) >= MOST_WAITING:
             self.overrun = True
         else:
             self._waiting.append(seen)
-        self._wake.set()
+        self._wake()
 
     def view(self, event: Event) -> Seen | None:
         if self._matches is None:
@@ -88,18 +92,29 @@ class Subscription:
 
     async def take(self, seconds: float) -> list[Seen]:
         """What has come since the last call, waiting for it; empty when time is up or it has ended."""
-        if not self._waiting and not self.closed and not self.overrun:
-            self._wake.clear()
-            try:
-                await asyncio.wait_for(self._wake.wait(), seconds)
-            except TimeoutError:
-                return []
+        if not self._waiting and not self.ended:
+            await self._wait(seconds)
         taken, self._waiting = self._waiting, []
         return taken
 
+    async def _wait(self, seconds: float) -> None:
+        """A bare future and a timer: `wait_for` makes a task for every wait, for every watcher."""
+        loop = asyncio.get_running_loop()
+        self._news = loop.create_future()
+        timer = loop.call_later(seconds, self._wake)
+        try:
+            await self._news
+        finally:
+            timer.cancel()
+            self._news = None
+
+    def _wake(self) -> None:
+        if self._news and not self._news.done():
+            self._news.set_result(None)
+
     def close(self) -> None:
         self.closed = True
-        self._wake.set()
+        self._wake()
 
 
 class Feed:

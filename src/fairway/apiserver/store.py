@@ -1,7 +1,7 @@
 """All objects in memory, kept current from the storage backend; the way in for every write.
 
-Reads never touch the backend. A write returns once it is durable *and* visible here, so that whoever is
-answered can read what they wrote.
+Reads take nothing from the backend; one that others write to, too, is only asked how far it is. A write
+returns once it is durable *and* visible here, so that whoever is answered can read what they wrote.
 """
 
 from __future__ import annotations
@@ -19,12 +19,13 @@ from fairway.api.kind import Kind
 from fairway.api.resources import Resource
 from fairway.apiserver.entry import Entry
 from fairway.apiserver.feed import ADDED, DELETED, MODIFIED, Event, Feed
-from fairway.storage.backend import Backend, Change, Compare, Operation, Unavailable
+from fairway.storage.backend import MARKER, Backend, Change, Compare, Operation, Put, Unavailable
 
 log = structlog.get_logger()
 
 ROOT = "/registry/"
 ALLOCATIONS = "/allocations/"
+CATCH_UP_SECONDS = 0.1
 
 
 class Bucket:
@@ -149,6 +150,20 @@ class Store:
         future = asyncio.get_running_loop().create_future()
         heapq.heappush(self._waiters, (revision, id(future), future))
         await future
+
+    async def catch_up(self) -> None:
+        """Wait until all that was committed before now is visible here, whoever wrote it."""
+        if not self._backend.shared:
+            return
+        try:
+            latest = await self._backend.latest()
+            async with asyncio.timeout(CATCH_UP_SECONDS):
+                await self.reached(latest)
+        except TimeoutError:
+            # What has that revision may be no business of ours; what we write now will be seen for certain.
+            await self.transact([], [Put(MARKER, b"")])
+        except Unavailable as error:
+            raise unavailable(str(error)) from error
 
     async def advance(self) -> None:
         """Wait for the next write to become visible, but not for long: it may yet fail."""

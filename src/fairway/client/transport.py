@@ -77,7 +77,10 @@ class Transport:
         headers = {"Accept": "application/json"}
         async with self._exchange("GET", path, params, headers, self._timeout, within) as answer:
             _detect_dead_peer(answer)
-            yield answer.content.iter_any()
+            try:
+                yield answer.content.iter_any()
+            finally:
+                _hang_up(answer)
 
     @asynccontextmanager
     async def websocket(
@@ -177,6 +180,13 @@ class WebSocket:
 async def _raise_for_status(answer: aiohttp.ClientResponse) -> None:
     if answer.status >= 300:
         raise error_from_answer(answer.status, await answer.read(), answer.headers.get("Retry-After"))
+
+
+def _hang_up(answer: aiohttp.ClientResponse) -> None:
+    """Unless the answer came to its end, the connection is of no more use: don't wait for a farewell."""
+    transport = answer.connection.transport if answer.connection else None
+    if transport:
+        transport.abort()
 
 
 def _detect_dead_peer(answer: aiohttp.ClientResponse) -> None:

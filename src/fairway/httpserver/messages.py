@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from fairway.httpserver.tunnel import Tunnel
 
 Headers = tuple[tuple[str, str], ...]
+Push = Callable[[bytes], bool]
+"""Sends a piece of a stream; False if the client is behind or gone, and the iterator must see to it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +82,8 @@ class Stream:
     status: int = 200
     content_type: str = "application/json"
     headers: Headers = ()
+    told: Callable[[Push], None] | None = None
+    """Is told how to send a piece at once while the iterator waits for news; saves waking it up for that."""
 
 
 @dataclass(slots=True)

@@ -32,6 +32,9 @@ MAX_HEAD_BYTES = 1024 * 1024
 # it gets to see the refusal; then it is cut off.
 OVERRUN = 8
 
+# An answer longer than this is sent in slices of this size.
+SLICE = 64 * 1024
+
 
 class Waiting(NamedTuple):
     """A request that has arrived in full."""
@@ -206,9 +209,7 @@ class HttpProtocol(asyncio.Protocol):
             await self._send_stream(waiting, answer, keep_alive)
             keep_alive = keep_alive and waiting.chunked
         else:
-            self._send_whole(waiting.request, answer, keep_alive)
-            if not self._writable.is_set():
-                await self._writable.wait()
+            await self._send_whole(waiting.request, answer, keep_alive)
         return keep_alive and not self._server.stopping.is_set()
 
     async def _handled(self, request: Request) -> Answer:
@@ -218,14 +219,27 @@ class HttpProtocol(asyncio.Protocol):
             log.exception("request failed", method=request.method, target=request.target)
             return self._server.internal_error
 
-    def _send_whole(self, request: Request, answer: Response, keep_alive: bool) -> None:
+    async def _send_whole(self, request: Request, answer: Response, keep_alive: bool) -> None:
         before = head(answer.status, answer.content_type, answer.headers, sized(len(answer.body), keep_alive))
         if request.method == "HEAD":
             self._transport.write(before)
-        elif len(answer.body) < 65536:
+        elif len(answer.body) < SLICE:
             self._transport.write(before + answer.body)
         else:
-            self._transport.writelines((before, answer.body))
+            self._transport.write(before)
+            await self._send_slices(memoryview(answer.body))
+        if not self._writable.is_set():
+            await self._writable.wait()
+
+    async def _send_slices(self, body: memoryview) -> None:
+        """The client can take in (and decrypt) the first slices while we are busy with the next ones."""
+        for start in range(0, len(body), SLICE):
+            self._transport.write(body[start : start + SLICE])
+            await asyncio.sleep(0)
+            if not self._writable.is_set():
+                await self._writable.wait()
+            if self._transport.is_closing():
+                raise ConnectionResetError("the client left")
 
     async def _send_stream(self, waiting: Waiting, answer: Stream, keep_alive: bool) -> None:
         write = self._transport.write
@@ -233,6 +247,8 @@ class HttpProtocol(asyncio.Protocol):
         write(head(answer.status, answer.content_type, answer.headers, framing))
         if waiting.request.method == "HEAD":
             return
+        if answer.told:
+            answer.told(lambda piece: self._push(chunk(piece) if waiting.chunked else piece))
         async for piece in answer.chunks:
             if piece:
                 write(chunk(piece) if waiting.chunked else piece)
@@ -242,6 +258,12 @@ class HttpProtocol(asyncio.Protocol):
                     raise ConnectionResetError("the client left")
         if waiting.chunked:
             write(LAST_CHUNK)
+
+    def _push(self, data: bytes) -> bool:
+        if not self._writable.is_set() or self._transport.is_closing():
+            return False
+        self._transport.write(data)
+        return True
 
     async def _switch(self, answer: Upgrade) -> None:
         self._tunnel = Tunnel(self._transport)

@@ -86,6 +86,10 @@ class Unavailable(StorageError):
     pass
 
 
+MARKER = "/opened"
+"""A key without meaning, for those who must write something so that watches have something to see."""
+
+
 class Backend(Protocol):
     """A store. `open` comes first, `close` last; everything between may run concurrently."""
 
@@ -100,6 +104,13 @@ class Backend(Protocol):
     @property
     def compacted(self) -> int:
         """History up to and including this revision may be gone."""
+
+    @property
+    def shared(self) -> bool:
+        """Whether others may write to it, too."""
+
+    async def latest(self) -> int:
+        """The newest committed revision, whoever wrote it."""
 
     async def get(self, key: str) -> Record | None: ...
 

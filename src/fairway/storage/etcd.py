@@ -16,6 +16,7 @@ import aiohttp
 import msgspec
 
 from fairway.storage.backend import (
+    MARKER,
     Change,
     Compacted,
     Compare,
@@ -31,8 +32,6 @@ Obj = dict[str, Any]
 
 RETRY_SECONDS = 0.2
 CALL_SECONDS = 10.0
-MARKER = "/opened"
-"""A key that every API server writes on start, so that watches have something to see."""
 OUT_OF_RANGE = 11  # gRPC's code for a revision that was compacted
 
 
@@ -78,6 +77,11 @@ class EtcdBackend:
         return 0
 
     # -- the protocol ----------------------------------------------------------------------------------
+
+    shared = True
+
+    async def latest(self) -> int:
+        return self._seen(await self._call("kv/range", {"key": _key(MARKER), "count_only": True}))
 
     async def get(self, key: str) -> Record | None:
         answer = await self._call("kv/range", {"key": _key(key)})

@@ -50,6 +50,11 @@ class LocalBackend(ABC):
         self._compacted = 0
         self._feeds: set[asyncio.Queue[list[Change] | None]] = set()
 
+    shared = False
+
+    async def latest(self) -> int:
+        return self._revision
+
     # -- what a subclass provides ----------------------------------------------------------------------
 
     @abstractmethod

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from fairway.apiserver import feed
@@ -63,3 +65,35 @@ def test_an_object_that_crosses_a_selector_comes_and_goes() -> None:
     ]
     assert seen[2] is not None
     assert seen[2].entry.labels == {"in": "yes"}  # its last state that matched
+
+
+async def test_while_a_watcher_waits_events_are_sent_without_waking_it() -> None:
+    window, sent = Feed(), []
+    subscription = window.subscribe(None)
+    subscription.send = lambda seen: not sent.append(seen.entry.revision)
+    waiting = asyncio.create_task(subscription.take(60))
+    await asyncio.sleep(0)
+    window.publish(event(3))
+    assert sent == [3]
+    subscription.close()
+    assert await waiting == []
+
+
+async def test_what_could_not_be_sent_at_once_is_taken_in_order() -> None:
+    window, sent = Feed(), []
+    subscription = window.subscribe(None)
+    subscription.send = lambda seen: not sent.append(seen.entry.revision) and seen.entry.revision < 4
+    waiting = asyncio.create_task(subscription.take(60))
+    await asyncio.sleep(0)
+    for revision in (3, 4, 5):
+        window.publish(event(revision))
+    assert [seen.entry.revision for seen in await waiting] == [4, 5]
+    assert sent == [3, 4]
+
+
+async def test_before_a_watcher_waits_nothing_overtakes_what_it_has_not_sent_yet() -> None:
+    window = Feed()
+    subscription = window.subscribe(None)
+    subscription.send = lambda seen: True
+    window.publish(event(3))
+    assert [seen.entry.revision for seen in await subscription.take(60)] == [3]

@@ -41,6 +41,12 @@ async def test_a_token_is_a_credential_of_its_account(server: Server) -> None:
     ]
 
 
+async def test_a_certificate_counts_before_a_token_that_is_none(server: Server) -> None:
+    peer = Peer("127.0.0.1", "alice", ("builders",))
+    answer = await server.ask("POST", WHOAMI, {}, {"authorization": "Bearer nonsense"}, peer)
+    assert answer.obj["status"]["userInfo"]["username"] == "alice"
+
+
 async def test_a_token_ends_with_its_time(server: Server) -> None:
     await make_account(server)
     answer = (await request_token(server, expirationSeconds=600)).obj

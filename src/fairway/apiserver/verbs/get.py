@@ -20,6 +20,8 @@ def found(api: Api, call: Call) -> Entry:
 
 
 async def get(api: Api, call: Call) -> Response:
-    if call.params:
+    if call.params.get("resourceVersion"):
         await wait_until_fresh(api.store, revision(call))
+    else:
+        await api.store.catch_up()
     return entry_answer(call, found(api, call))

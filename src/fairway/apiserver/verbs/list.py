@@ -19,6 +19,8 @@ from fairway.httpserver import Response
 
 
 async def list_objects(api: Api, call: Call) -> Response:
+    if not call.params.get("resourceVersion"):
+        await api.store.catch_up()
     if not call.params:
         return list_answer(call, selected(api, call), {"resourceVersion": str(max(api.store.revision, 1))})
     check_listing(call, watching=False)

@@ -26,6 +26,7 @@ from fairway.apiserver.options import check_listing, number, revision
 from fairway.apiserver.respond import form_of, include_object, served, served_text, warning_headers
 from fairway.apiserver.store import Bucket
 from fairway.httpserver import Stream
+from fairway.httpserver.messages import Push
 
 BOOKMARK_SECONDS = 60.0
 DEFAULT_SECONDS = (1800, 3600)
@@ -57,11 +58,18 @@ async def watch(api: Api, call: Call) -> Stream:
     opening = b"".join(map(render, first))
     if initial and call.flag("allowWatchBookmarks"):
         opening += bookmark(call, api.store.revision, {INITIAL_EVENTS_END: "true"})
-    return _stream_answer(call, _chunks(api, call, bucket, subscription, render, opening, seconds))
+    chunks = _chunks(api, call, bucket, subscription, render, opening, seconds)
+
+    def told(push: Push) -> None:
+        subscription.send = lambda seen: push(render(seen))
+
+    return _stream_answer(call, chunks, told)
 
 
-def _stream_answer(call: Call, chunks: AsyncIterator[bytes]) -> Stream:
-    return Stream(chunks, headers=warning_headers(call.warnings))
+def _stream_answer(
+    call: Call, chunks: AsyncIterator[bytes], told: Callable[[Push], None] | None = None
+) -> Stream:
+    return Stream(chunks, headers=warning_headers(call.warnings), told=told)
 
 
 async def _refusal(start: int, oldest: int) -> AsyncIterator[bytes]:
