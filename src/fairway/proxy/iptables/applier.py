@@ -17,9 +17,15 @@ from fairway.proxy.changes import PortState
 from fairway.proxy.flow_cleaning import FlowCleaner
 from fairway.proxy.iptables.comparison import BASES, differing, parse, referenced_by_others
 from fairway.proxy.iptables.fixed import Chain, hooks
-from fairway.proxy.iptables.names import FIREWALL
+from fairway.proxy.iptables.names import MARK_DROP
 from fairway.proxy.iptables.plan import Planner
-from fairway.proxy.iptables.restore import Found, difference_text, everything_text, removal_text
+from fairway.proxy.iptables.restore import (
+    Found,
+    difference_text,
+    everything_text,
+    has_ours,
+    removal_text,
+)
 from fairway.proxy.iptables.style import Host, Style
 from fairway.proxy.model import Family
 from fairway.proxy.settings import Settings
@@ -31,7 +37,6 @@ _VERSIONS = {Family.IPV4: 4, Family.IPV6: 6}
 # Looking at everything may take this part of all time; with 10,000 Services one look takes a second.
 _SHARE = 20
 _LIBERAL, _LOCALNET = "net/netfilter/nf_conntrack_tcp_be_liberal", "net/ipv4/conf/all/route_localnet"
-_KUBELET = "KUBE-KUBELET-CANARY"
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,15 +113,13 @@ class Applier:
         """Leave nothing behind, but what the kubelet has made or others' rules jump to."""
         iptables = self._kernel.iptables
         for version in _VERSIONS.values():
+            chains = iptables.chains(version)
+            if not has_ours(chains):
+                continue
             there = parse(iptables.save(version))
-            chains: dict[str, set[str]] = {}
-            for table, name in there:
-                chains.setdefault(table, set()).add(name)
-            spared = {FIREWALL} if any(_KUBELET in known for known in chains.values()) else set()
             bases = {chain: rules for chain, rules in there.items() if chain[1] in BASES}
-            text = removal_text(Found(chains, bases), referenced_by_others(there), spared)
-            if text:
-                iptables.restore(version, text)
+            text = removal_text(Found(chains, bases), referenced_by_others(there))
+            iptables.restore(version, text)
         self._generation = _UNKNOWN
 
     def _restore(self, texts: Mapping[Family, str], fresh: bool = False) -> None:
@@ -141,7 +144,15 @@ class Applier:
         iptables, version = self._kernel.iptables, _VERSIONS[family]
         wanted = dict.fromkeys(hook[:2] for hook in hooks(self._planner.style(family)))
         hooked: dict[Chain, list[str]] = {chain: iptables.rules(version, *chain) for chain in wanted}
-        return Found(iptables.chains(version), hooked)
+        chains = iptables.chains(version)
+        unused: tuple[Chain, ...] = ()
+        if MARK_DROP in chains["nat"] and not self._settings.classic:
+            unused = self._unreferenced(("nat", MARK_DROP), version)
+        return Found(chains, hooked, unused)
+
+    def _unreferenced(self, chain: Chain, version: int) -> tuple[Chain, ...]:
+        others = referenced_by_others(parse(self._kernel.iptables.save(version)))
+        return () if chain in others else (chain,)
 
     def _host(self) -> Host:
         addresses = self._kernel.local_addresses() if self._settings.nodeport_addresses else ()

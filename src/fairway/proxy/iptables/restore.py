@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from fairway.proxy.iptables import names
 from fairway.proxy.iptables.fixed import OWN, SHARED, TABLES, Chain, Hook, Rules, hooks
-from fairway.proxy.iptables.names import FIREWALL
+from fairway.proxy.iptables.names import FIREWALL, KUBELET_CANARY
 from fairway.proxy.iptables.plan import Difference, Planner
 from fairway.proxy.model import Family
 
@@ -33,9 +33,16 @@ class Found:
 
     chains: Mapping[str, Collection[str]] = field(default_factory=dict)
     hooked: Mapping[Chain, Sequence[str]] = field(default_factory=dict)
+    dispensable: Collection[Chain] = ()
+    """Chains of the other style that nobody jumps to."""
 
     def has(self, chain: Chain) -> bool:
         return chain[1] in self.chains.get(chain[0], ())
+
+    @property
+    def has_kubelet(self) -> bool:
+        """It has a canary of its own where it looks after chains, and shares one with us."""
+        return any(KUBELET_CANARY in known for known in self.chains.values())
 
 
 def difference_text(difference: Difference) -> str:
@@ -76,6 +83,10 @@ def _everything(planner: Planner, family: Family, found: Found) -> Iterator[_Sec
         yield section
     kept = {name for port in planner.port_chains(family) for _, name in port}
     yield from _deletions({name for name in found.chains.get("nat", ()) if names.is_of_a_port(name)} - kept)
+    for table, name in found.dispensable:
+        section = _Section(table)
+        section.delete(name)
+        yield section
 
 
 def _foundations(chains: Mapping[Chain, Rules], found: Found) -> Iterator[_Section]:
@@ -83,15 +94,15 @@ def _foundations(chains: Mapping[Chain, Rules], found: Found) -> Iterator[_Secti
     for table in TABLES:
         section = _Section(table)
         for chain, rules in chains.items():
-            if chain[0] != table or (found.has(chain) and _stays(chain, rules)):
+            if chain[0] != table or (found.has(chain) and _stays(chain, rules, found)):
                 continue
             section.write(chain[1], () if chain in SHARED else rules)
         yield section
 
 
-def _stays(chain: Chain, rules: Rules) -> bool:
+def _stays(chain: Chain, rules: Rules, found: Found) -> bool:
     """Shared chains are filled last; and what the kubelet has written where we have no rule is its own."""
-    return chain in SHARED or (chain[1] == FIREWALL and not rules)
+    return chain in SHARED or (chain[1] == FIREWALL and not rules and found.has_kubelet)
 
 
 def _hook_edits(table: str, wanted: Sequence[Hook], found: Found) -> Iterator[str]:
@@ -120,23 +131,39 @@ def _deletions(stale: Iterable[str]) -> Iterator[_Section]:
         yield section
 
 
-def removal_text(found: Found, referenced: Collection[Chain], spared: Collection[str] = ()) -> str:
-    """Take away all that is ours but the spared. Chains that others' rules jump to can only be emptied."""
-    sections = []
+def removal_text(found: Found, referenced: Collection[Chain]) -> str:
+    """Take away all that is ours and not the kubelet's. Chains that others jump to can only be emptied."""
+    return "".join(str(section) for section in _removal(found, referenced))
+
+
+def _removal(found: Found, referenced: Collection[Chain]) -> Iterator[_Section]:
+    spared = FIREWALL if found.has_kubelet else ""
+    ours = [chain for chain in sorted(OWN) if found.has(chain) and chain[1] != spared]
+    ports = {name for name in found.chains.get("nat", ()) if names.is_of_a_port(name)}
+    held = {name for name in ports if ("nat", name) in referenced}
     for table in TABLES:
         section = _Section(table)
-        ours = {name for owner, name in OWN if owner == table}.difference(spared)
-        for (owner, base), rules in found.hooked.items():
+        for owner, name in ours:
             if owner == table:
-                section.edits += [f"-D {base} {rule}" for rule in rules if target(rule) in ours]
-        present = [n for n in found.chains.get(table, ()) if n in ours or _is_port_chain(table, n)]
-        for name in present:
-            if (table, name) in referenced:
                 section.write(name, ())
-            else:
+        for name in held if table == "nat" else ():
+            section.write(name, ())
+        for (owner, base), rules in found.hooked.items():
+            section.edits += [
+                f"-D {base} {r}" for r in rules if owner == table and (table, target(r)) in ours
+            ]
+        yield section
+    yield from _deletions(ports - held)
+    for table in TABLES:
+        section = _Section(table)
+        for owner, name in ours:
+            if owner == table and (owner, name) not in referenced:
                 section.delete(name)
-        sections.append(str(section))
-    return "".join(sections)
+        yield section
+
+
+def has_ours(chains: Mapping[str, Collection[str]]) -> bool:
+    return any((t, n) in OWN or _is_port_chain(t, n) for t, known in chains.items() for n in known)
 
 
 def _is_port_chain(table: str, name: str) -> bool:
