@@ -333,7 +333,8 @@ def test_the_command_serves_repairs_survives_a_kill_and_cleans_up(tmp_path: Path
         finally:
             cluster.close()
         assert "KUBE-SERVICES" in saved(node)
-        node.namespace.command(sys.executable, "-m", "fairway", "proxy", "--cleanup")
+        program = "from fairway.cli.main import main; main()"
+        node.namespace.command(sys.executable, "-c", program, "proxy", "--cleanup")
         assert "KUBE-" not in saved(node) + node.namespace.command("ip6tables-save")
 
 
