@@ -89,7 +89,7 @@ class Applier:
 
     def is_intact(self) -> bool:
         """Whether all is still as we left it. Costs one question as long as nobody commits."""
-        if self._settings.nodeport_addresses and self._host() != self._planner.host:
+        if self._host() != self._planner.host:
             return False
         generation, began = self._kernel.iptables.generation(), self._clock()
         if generation == self._generation or began < self._next_look:
