@@ -14,7 +14,7 @@ from typing import TypeVar
 from fairway.proxy.iptables.fixed import OWN, SHARED, TABLES, Chain, Hook, Rules, hooks
 from fairway.proxy.iptables.names import FIREWALL, MARK_DROP
 from fairway.proxy.iptables.plan import Difference, Planner
-from fairway.proxy.iptables.saved import Saved
+from fairway.proxy.iptables.saved import Saved, is_port
 from fairway.proxy.model import Family
 
 T = TypeVar("T")
@@ -28,6 +28,8 @@ _GOING = ("KUBE-FW-", "KUBE-EXT-", "KUBE-SVC-", "KUBE-SVL-", "KUBE-SEP-")
 
 def difference_text(difference: Difference) -> str:
     """The refusals that are new, then the ways to endpoints, then the refusals that are no longer needed."""
+    if len(difference.written) + len(difference.deleted) > _CHAINS_AT_ONCE:
+        return _in_batches(difference)
     filters, nats, late = _Section("filter"), _Section("nat"), _Section("filter")
     for (table, name), rules in difference.written.items():
         (nats if table == "nat" else filters).write(name, rules)
@@ -38,6 +40,20 @@ def difference_text(difference: Difference) -> str:
     for name in difference.deleted:
         nats.delete(name)
     return f"{filters}{nats}{late}"
+
+
+def _in_batches(difference: Difference) -> str:
+    """Chains that others lead to come first; what leads to them, the shared chains, last."""
+    ports = {chain[1]: rules for chain, rules in difference.written.items() if is_port(chain)}
+    sections = []
+    for batch in _batches(iter(sorted(ports, key=_place, reverse=True)), _CHAINS_AT_ONCE):
+        section = _Section("nat")
+        for name in batch:
+            section.write(name, ports[name])
+        sections.append(section)
+    shared = {chain: rules for chain, rules in difference.written.items() if not is_port(chain)}
+    rest = Difference(shared, difference.inserted, difference.removed)
+    return "".join(map(str, (*sections, difference_text(rest), *_deletions(difference.deleted))))
 
 
 def everything_text(planner: Planner, family: Family, saved: Saved) -> str:
@@ -100,12 +116,15 @@ def _hook_edits(table: str, wanted: Sequence[Hook], saved: Saved) -> Iterator[st
 
 
 def _deletions(stale: Iterable[str]) -> Iterator[_Section]:
-    going = sorted(stale, key=lambda name: (_GOING.index(name[:-16]), name))
-    for batch in _batches(iter(going), _CHAINS_AT_ONCE):
+    for batch in _batches(iter(sorted(stale, key=_place)), _CHAINS_AT_ONCE):
         section = _Section("nat")
         for name in batch:
             section.delete(name)
         yield section
+
+
+def _place(name: str) -> tuple[int, str]:
+    return _GOING.index(name[:-16]), name
 
 
 def _leftovers(chains: Mapping[Chain, Rules], saved: Saved) -> Iterator[_Section]:

@@ -38,7 +38,7 @@ class Saved:
 
     def ports(self) -> set[str]:
         """The chains of single Service ports, all in the table nat."""
-        return {name for table, name in self.chains if table == "nat" and names.is_of_a_port(name)}
+        return {chain[1] for chain in self.chains if is_port(chain)}
 
     def hooks(self, table: str, base: str) -> list[str]:
         """The rules of one of the kernel's chains that jump to one of ours."""
@@ -59,7 +59,12 @@ class Saved:
 
 
 def is_ours(chain: Chain) -> bool:
-    return chain in OWN or (chain[0] == "nat" and names.is_of_a_port(chain[1]))
+    return chain in OWN or is_port(chain)
+
+
+def is_port(chain: Chain) -> bool:
+    """Whether it belongs to a single Service port."""
+    return chain[0] == "nat" and names.is_of_a_port(chain[1])
 
 
 def target(rule: str) -> str:
