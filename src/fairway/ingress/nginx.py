@@ -85,7 +85,7 @@ class Nginx:
     async def _until_listening(self) -> None:
         assert self._process
         deadline = asyncio.get_running_loop().time() + _PATIENCE
-        while not self.settings.socket.exists():
+        while not await self._listens():
             if self._process.returncode is not None:
                 raise NginxError("nginx ended at once; its own words are above")
             if asyncio.get_running_loop().time() > deadline:
@@ -93,6 +93,15 @@ class Nginx:
             await asyncio.sleep(0.01)
         # The control socket is for us alone; nginx makes it for everyone.
         self.settings.socket.chmod(0o600)
+
+    async def _listens(self) -> bool:
+        """The socket is there a moment before anyone listens on it."""
+        try:
+            _, writer = await asyncio.open_unix_connection(str(self.settings.socket))
+        except OSError:
+            return False
+        writer.close()
+        return True
 
     async def ended(self) -> int:
         assert self._process

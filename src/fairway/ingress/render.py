@@ -69,7 +69,10 @@ def _http(settings: Settings) -> str:
     lua_regex_match_limit 100000;
     lua_regex_cache_max_entries 4096;
     init_by_lua_block {{ require("fairway.state").load("{folder}/state") }}
-    init_worker_by_lua_block {{ math.randomseed(ngx.worker.pid() + ngx.now() * 1000) }}
+    init_worker_by_lua_block {{
+        math.randomseed(ngx.worker.pid() + ngx.now() * 1000)
+        require("fairway.counts").start()
+    }}
 
     log_format json escape=json '{_LOG}';
     access_log {folder}/access.log json buffer=64k flush=1s;
@@ -90,6 +93,11 @@ def _http(settings: Settings) -> str:
     ssl_protocols TLSv1.2 TLSv1.3;
     ssl_session_cache shared:tls:10m;
     ssl_session_tickets off;
+
+    proxy_http_version 1.1;
+    proxy_buffer_size 16k;
+    proxy_buffers 8 16k;
+    proxy_redirect off;
 
     map $http_upgrade $fairway_connection {{ default upgrade; "" ""; }}
     map $http_x_request_id $fairway_request {{ default $http_x_request_id; "" $request_id; }}
@@ -124,18 +132,20 @@ def _http(settings: Settings) -> str:
             auth_basic_user_file $fairway_passwords;
             header_filter_by_lua_block {{ require("fairway.answers").headers() }}
             log_by_lua_block {{ require("fairway.counts").log() }}
-            proxy_pass $fairway_scheme://endpoints;
+            proxy_pass http://endpoints;
 {_proxying("proxy")}
-            proxy_http_version 1.1;
-            proxy_set_header Upgrade $http_upgrade;
-            proxy_set_header Connection $fairway_connection;
-            proxy_request_buffering on;
-            proxy_buffering on;
-            proxy_buffer_size 16k;
-            proxy_buffers 8 16k;
-            proxy_redirect off;
+        }}
+
+        location @https {{
+            rewrite_by_lua_block {{ require("fairway.router").again() }}
+            auth_basic $fairway_realm;
+            auth_basic_user_file $fairway_passwords;
+            header_filter_by_lua_block {{ require("fairway.answers").headers() }}
+            log_by_lua_block {{ require("fairway.counts").log() }}
+            proxy_pass https://endpoints;
             proxy_ssl_server_name on;
             proxy_ssl_name $host;
+{_proxying("proxy")}
         }}
 
         location @grpc {{
@@ -182,6 +192,8 @@ def _proxying(kind: str) -> str:
         "X-Original-Forwarded-For": "$http_x_forwarded_for",
         "Proxy": '""',
     }
+    if kind == "proxy":
+        headers |= {"Upgrade": "$http_upgrade", "Connection": "$fairway_connection"}
     lines = [f"            {kind}_set_header {name} {value};" for name, value in headers.items()]
     # What is safe to repeat is tried with the next endpoint; how often, and for how long, Lua says.
     lines.append(f"            {kind}_next_upstream error timeout;")

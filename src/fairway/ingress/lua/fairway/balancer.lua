@@ -24,6 +24,9 @@ end
 
 -- Those that have not been tried for this request and have not just failed; if there is none, all.
 local function usable(endpoints, tried)
+    if next(failures) == nil and next(tried) == nil then
+        return endpoints
+    end
     local now, good, rest = ngx.now(), {}, {}
     for _, endpoint in ipairs(endpoints) do
         local name = id(endpoint)

@@ -6,16 +6,17 @@ local rates = require "fairway.rates"
 local answers = require "fairway.answers"
 
 local re_match = ngx.re.match
-local sub, byte, find, lower = string.sub, string.byte, string.find, string.lower
+local sub, byte, find = string.sub, string.byte, string.find
 
 local _M = {}
 
-local function bare_host()
-    local host = ngx.var.host or ""
-    if sub(host, -1) == "." then
+-- nginx has it in small letters already.
+local function bare_host(var)
+    local host = var.host or ""
+    if byte(host, #host) == 46 then
         host = sub(host, 1, -2)
     end
-    return lower(host)
+    return host
 end
 
 -- Prefixes match element by element: /foo is for /foo and /foo/bar, not for /foobar.
@@ -55,20 +56,20 @@ local function among(routes, path)
     end
 end
 
-function _M.find(host, path)
-    local found = state.get("host:" .. host)
+function _M.find(host, path, version)
+    local found = state.get("host:" .. host, version)
     if not found then
         local dot = find(host, ".", 1, true)
-        found = dot and state.get("host:*" .. sub(host, dot))
+        found = dot and state.get("host:*" .. sub(host, dot), version)
     end
-    found = found or state.get("host:")
+    found = found or state.get("host:", version)
     if found then
         local route, captures = among(found.routes or {}, path)
         if route then
             return route, captures
         end
     end
-    return state.get("fallback")
+    return state.get("fallback", version)
 end
 
 local function refuse(status)
@@ -93,7 +94,9 @@ local function redirect_to_tls(route, options)
 end
 
 local function redirects(route, options, path)
-    redirect_to_tls(route, options)
+    if route.tls or options.force_ssl_redirect then
+        redirect_to_tls(route, options)
+    end
     if options.redirect then
         return ngx.redirect(options.redirect, options.redirect_code or 301)
     end
@@ -103,6 +106,9 @@ local function redirects(route, options, path)
 end
 
 local function admit(route, options)
+    if not (options.denied or options.allowed or options.rate or route.auth_file) then
+        return
+    end
     local client = ngx.var.remote_addr
     if options.denied and addresses.among(client, options.denied) then
         return refuse(403)
@@ -125,7 +131,7 @@ local function limit_body(options)
     if most == 0 then
         return
     end
-    local length = tonumber(ngx.var.http_content_length)
+    local length = tonumber(ngx.var.content_length)
     if not length and ngx.var.http_transfer_encoding then
         ngx.req.read_body()
         local data, path = ngx.req.get_body_data(), ngx.req.get_body_file()
@@ -167,9 +173,11 @@ local function is_chosen(canary)
 end
 
 local function backend_of(route)
-    for _, alternative in ipairs(route.alternatives or {}) do
-        if is_chosen(alternative.canary) then
-            return alternative.backend
+    if route.alternatives then
+        for _, alternative in ipairs(route.alternatives) do
+            if is_chosen(alternative.canary) then
+                return alternative.backend
+            end
         end
     end
     return route.backend
@@ -191,53 +199,57 @@ local function rewrite(options, captures)
     end
 end
 
-local function send_to(route, options, captures)
+local function send_to(ctx, route, options, captures, version)
     local name = backend_of(route)
-    local backend = state.get("backend:" .. name)
+    local backend = state.get("backend:" .. name, version)
+    ctx.name = name
     ngx.var.fairway_backend = name
     if not backend or #backend.endpoints == 0 then
         return refuse(503)
     end
-    ngx.ctx.backend, ngx.ctx.name, ngx.ctx.options = backend, name, options
+    ctx.backend, ctx.options = backend, options
     if options.upstream_host then
         ngx.var.fairway_host = options.upstream_host
     end
     rewrite(options, captures)
 end
 
-local protocols = { HTTP = "http", HTTPS = "https", GRPC = "grpc", GRPCS = "grpcs" }
+local locations = { HTTPS = "@https", GRPC = "@grpc", GRPCS = "@grpc" }
+local nothing = {}
 
 function _M.route()
-    local path = ngx.var.uri
-    local route, captures = _M.find(bare_host(), path)
+    local var, ctx, version = ngx.var, ngx.ctx, state.version()
+    local path = var.uri
+    local route, captures = _M.find(bare_host(var), path, version)
     if not route then
         return refuse(404)
     end
-    local options = route.options or {}
-    ngx.var.fairway_ingress = route.ingress
-    ngx.ctx.route = route
-    redirects(route, options, path)
+    local options = route.options or nothing
+    var.fairway_ingress = route.ingress
+    ctx.route = route
     if options.cors and answers.preflight(options.cors) then
         return
     end
+    redirects(route, options, path)
     admit(route, options)
     limit_body(options)
-    local scheme = protocols[options.protocol or "HTTP"]
-    ngx.var.fairway_scheme = scheme
-    if scheme == "grpc" or scheme == "grpcs" then
-        return ngx.exec("@grpc")
+    local location = locations[options.protocol]
+    if location then
+        var.fairway_scheme = options.protocol == "GRPCS" and "grpcs" or "grpc"
+        return ngx.exec(location)
     end
-    send_to(route, options, captures)
+    send_to(ctx, route, options, captures, version)
 end
 
 -- After the jump to another location everything kept beside the request is gone; all checks were made before.
 function _M.again()
-    local route, captures = _M.find(bare_host(), ngx.var.uri)
+    local version = state.version()
+    local route, captures = _M.find(bare_host(ngx.var), ngx.var.uri, version)
     if not route then
         return refuse(404)
     end
     ngx.ctx.route = route
-    send_to(route, route.options or {}, captures)
+    send_to(ngx.ctx, route, route.options or nothing, captures, version)
 end
 
 return _M

@@ -6,9 +6,14 @@ local shared = ngx.shared.fairway
 local decoded = {}
 local _M = {}
 
--- The value of an entry, or nil.
-function _M.get(key)
-    local version = shared:get("version") or 0
+-- Changes with every change.
+function _M.version()
+    return shared:get("version") or 0
+end
+
+-- The value of an entry as of a version, or nil.
+function _M.get(key, version)
+    version = version or shared:get("version") or 0
     local known = decoded[key]
     if known and known.version == version then
         return known.value
