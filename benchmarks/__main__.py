@@ -8,7 +8,7 @@ from pathlib import Path
 
 from benchmarks.report import Report
 
-NAMES = ("api", "up", "proxy_modes")
+NAMES = ("api", "up", "ingress", "proxy_modes")
 
 
 def main() -> None:

@@ -12,6 +12,7 @@ COMMANDS = {
     "apiserver": "just the API server",
     "controllers": "the controllers, against Fairway or any Kubernetes",
     "dns": "the DNS server",
+    "ingress": "HTTP from outside to Services, as Ingresses say",
     "node": "the node agent: runs Pods on this machine",
     "proxy": "the node proxy: virtual IPs and node ports on this machine",
     "up": "start a whole cluster on this machine",

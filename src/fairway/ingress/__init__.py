@@ -1,0 +1,1 @@
+"""The ingress controller: HTTP from outside to Services, carried by nginx."""

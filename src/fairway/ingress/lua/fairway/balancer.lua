@@ -1,0 +1,175 @@
+-- Which endpoint a request goes to. Called once for every try.
+local balancer = require "ngx.balancer"
+
+local crc32 = ngx.crc32_long
+local _M = {}
+
+-- What this worker knows of endpoints, by "address:port".
+local turns = {}
+local active = {}
+local speed = {}
+local failures = {}
+
+local FAILURES = 3
+local SECONDS_OUT = 10
+
+local function id(endpoint)
+    return endpoint[1] .. ":" .. endpoint[2]
+end
+
+local function is_out(name, now)
+    local failed = failures[name]
+    return failed and failed.count >= FAILURES and now - failed.last < SECONDS_OUT
+end
+
+-- Those that have not been tried for this request and have not just failed; if there is none, all.
+local function usable(endpoints, tried)
+    if next(failures) == nil and next(tried) == nil then
+        return endpoints
+    end
+    local now, good, rest = ngx.now(), {}, {}
+    for _, endpoint in ipairs(endpoints) do
+        local name = id(endpoint)
+        if not tried[name] then
+            rest[#rest + 1] = endpoint
+            if not is_out(name, now) then
+                good[#good + 1] = endpoint
+            end
+        end
+    end
+    if #good > 0 then return good end
+    if #rest > 0 then return rest end
+    return endpoints
+end
+
+local function next_in_turn(name, endpoints)
+    local turn = (turns[name] or math.random(0, 1048575)) + 1
+    turns[name] = turn
+    return endpoints[turn % #endpoints + 1]
+end
+
+local function least(endpoints, measure)
+    local start = math.random(#endpoints)
+    local best, best_value
+    for offset = 0, #endpoints - 1 do
+        local endpoint = endpoints[(start + offset - 1) % #endpoints + 1]
+        local value = measure(id(endpoint))
+        if not best or value < best_value then
+            best, best_value = endpoint, value
+        end
+    end
+    return best
+end
+
+-- The endpoint with the highest score for this key: one that goes takes only its own keys along.
+local function by_key(endpoints, key)
+    local best, best_score
+    for _, endpoint in ipairs(endpoints) do
+        local score = crc32(key .. "|" .. id(endpoint))
+        if not best or score > best_score then
+            best, best_score = endpoint, score
+        end
+    end
+    return best
+end
+
+local function key_of(what)
+    if what == "ip" then return ngx.var.remote_addr end
+    if what == "uri" then return ngx.var.request_uri end
+    if what == "host" then return ngx.var.host end
+    local kind, name = what:match("^(%a+):(.+)$")
+    return ngx.var[kind .. "_" .. name] or ""
+end
+
+local function tied(options, endpoints)
+    local value = ngx.var["cookie_" .. (options.cookie.name or "INGRESSCOOKIE")]
+    if value then
+        for _, endpoint in ipairs(endpoints) do
+            if ngx.md5(id(endpoint)) == value then
+                return endpoint
+            end
+        end
+    end
+end
+
+local function pick(ctx, options, endpoints)
+    if options.cookie then
+        local known = tied(options, endpoints)
+        if known then return known end
+        local chosen = next_in_turn(ctx.name, endpoints)
+        ctx.new_cookie = ngx.md5(id(chosen))
+        return chosen
+    end
+    if options.hash_by then
+        return by_key(endpoints, key_of(options.hash_by))
+    end
+    if options.balance == "least_conn" then
+        return least(endpoints, function(name) return active[name] or 0 end)
+    end
+    if options.balance == "ewma" then
+        return least(endpoints, function(name) return (speed[name] or 0) * ((active[name] or 0) + 1) end)
+    end
+    return next_in_turn(ctx.name, endpoints)
+end
+
+local function note_failure(ctx)
+    local last = ctx.endpoint
+    if not last or not balancer.get_last_failure() then
+        return
+    end
+    local known = failures[last] or { count = 0 }
+    known.count, known.last = known.count + 1, ngx.now()
+    failures[last] = known
+end
+
+function _M.choose()
+    local ctx = ngx.ctx
+    local options, endpoints = ctx.options or {}, ctx.backend.endpoints
+    ctx.tried = ctx.tried or {}
+    if ctx.endpoint then
+        note_failure(ctx)
+        _M.finished(ctx)
+    else
+        local tries = options.tries or 3
+        tries = tries == 0 and #endpoints or math.min(tries, #endpoints)
+        if tries > 1 then
+            balancer.set_more_tries(tries - 1)
+        end
+    end
+    local chosen = pick(ctx, options, usable(endpoints, ctx.tried))
+    local name = id(chosen)
+    ctx.tried[name], ctx.endpoint = true, name
+    active[name] = (active[name] or 0) + 1
+    balancer.set_timeouts(options.connect_seconds or 5, options.send_seconds or 60, options.read_seconds or 60)
+    local done, problem = balancer.set_current_peer(chosen[1], chosen[2])
+    if not done then
+        ngx.log(ngx.ERR, "can't use endpoint ", name, ": ", problem)
+    end
+end
+
+-- A try is over.
+function _M.finished(ctx)
+    local name = ctx.endpoint
+    if name then
+        active[name] = math.max(0, (active[name] or 1) - 1)
+        ctx.endpoint = nil
+    end
+end
+
+-- The request is over.
+function _M.done(ctx, seconds, failed)
+    local name = ctx.endpoint
+    if not name then
+        return
+    end
+    _M.finished(ctx)
+    if not failed then
+        failures[name] = nil
+    end
+    if seconds then
+        local known = speed[name]
+        speed[name] = known and known * 0.9 + seconds * 0.1 or seconds
+    end
+end
+
+return _M
