@@ -46,8 +46,8 @@ class Echo:
         self.requests = 0
         self._server: asyncio.Server | None = None
 
-    async def start(self) -> Echo:
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+    async def start(self, tls: ssl.SSLContext | None = None) -> Echo:
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0, ssl=tls)
         self.port = self._server.sockets[0].getsockname()[1]
         return self
 
