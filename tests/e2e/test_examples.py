@@ -1,4 +1,4 @@
-"""Every example does what its README shows, on a cluster of three nodes."""
+"""Every example does what its README shows, on a cluster of three nodes, in every proxy mode."""
 
 from __future__ import annotations
 
@@ -13,21 +13,31 @@ from tests.e2e.clusters import Cluster
 from tests.e2e.console import play
 
 ROOT = Path(__file__).parents[2]
-EXAMPLES = sorted(path.parent.name for path in (ROOT / "examples").glob("*/README.md"))
+EXAMPLES = sorted(path.parent for path in (ROOT / "examples").glob("*/README.md"))
+MODES = ("nftables", "iptables", "userspace")
+
+
+def modes(example: Path) -> tuple[str, ...]:
+    """All, unless the example is about some of them: then it says which."""
+    listed = example / "proxy-modes"
+    return tuple(listed.read_text().split()) if listed.exists() else MODES
+
+
+ROWS = [(mode, example.name) for mode in MODES for example in EXAMPLES if mode in modes(example)]
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+def cluster(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     cluster = Cluster(tmp_path_factory.mktemp("cluster"))
     try:
-        cluster.up("--nodes", "3")
+        cluster.up("--nodes", "3", "--proxy-mode", request.param)
         yield cluster
     finally:
         print(cluster.logs())  # noqa: T201  (pytest shows it when something failed)
         cluster.down()
 
 
-@pytest.mark.parametrize("example", EXAMPLES)
+@pytest.mark.parametrize(("cluster", "example"), ROWS, indirect=["cluster"])
 def test_an_example_does_what_it_shows(cluster: Cluster, example: str) -> None:
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     assert play(ROOT / "examples" / example / "README.md", ROOT, cluster.environment | {"PATH": path}) > 0
