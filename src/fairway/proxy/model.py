@@ -74,6 +74,8 @@ class ServicePort(msgspec.Struct, frozen=True, gc=False):
     affinity_seconds: int = 0
     internal_local: bool = False
     external_local: bool = False
+    health_check_port: int = 0
+    """Where load balancers ask whether this node has endpoints; 0 for nowhere."""
 
     @property
     def external(self) -> bool:
@@ -87,7 +89,7 @@ class ServicePort(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def uses_local_endpoints(self) -> bool:
-        return self.internal_local or (self.external_local and self.external)
+        return self.internal_local or (self.external_local and (self.external or self.health_check_port > 0))
 
 
 class Endpoint(msgspec.Struct, frozen=True, order=True, gc=False):
@@ -139,12 +141,15 @@ def service_ports(service: objects.Service) -> Iterator[ServicePort]:
 
 def _shared(
     service: objects.Service, family: Family
-) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...] | None, int, bool, bool]:
+) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...] | None, int, bool, bool, int]:
     """The fields of a ServicePort that are the same for all ports of a Service in one family."""
     spec = service.spec
     load_balancer_ips: tuple[str, ...] = ()
     ranges: tuple[str, ...] | None = None
+    external_local = spec.external_traffic_policy == "Local"
+    health_check = 0
     if spec.type == "LoadBalancer":
+        health_check = spec.health_check_node_port if external_local else 0
         ingress = service.status.load_balancer.ingress or ()
         # With ipMode Proxy the balancer wants to see the traffic itself, even from inside.
         load_balancer_ips = _in_family([i.ip for i in ingress if i.ip_mode in (None, "VIP")], family)
@@ -155,7 +160,8 @@ def _shared(
         ranges,
         _affinity_seconds(spec),
         spec.internal_traffic_policy == "Local",
-        spec.external_traffic_policy == "Local",
+        external_local,
+        health_check if _is_port(health_check) else 0,
     )
 
 

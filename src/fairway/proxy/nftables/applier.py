@@ -20,6 +20,7 @@ from fairway.proxy.nftables.plan import Planner
 from fairway.proxy.nftables.ruleset import TABLE
 from fairway.proxy.nftables.sync import remove, replace, synchronise
 from fairway.proxy.nftables.transaction import Transaction
+from fairway.proxy.programming import Watch
 from fairway.proxy.settings import Settings, in_family
 from fairway.proxy.stale_flows import Expectation, stale
 
@@ -37,6 +38,7 @@ class Kernel:
     nftables: Nftables
     conntrack: Conntrack
     local_addresses: Callable[[], Container[str]]
+    watch: Watch | None = None
 
 
 class Applier:
@@ -50,6 +52,10 @@ class Applier:
     @property
     def settings(self) -> Settings:
         return self._planner.settings
+
+    @property
+    def watch(self) -> Watch | None:
+        return self._kernel.watch
 
     def configure(self, settings: Settings) -> None:
         """Takes effect with the next `synchronise`."""
