@@ -6,16 +6,19 @@ Thin and blocking: the planner decides, this runs. All calls come from one threa
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import structlog
 
 from fairway.kernel.conntrack import Conntrack
 from fairway.kernel.nftables import Contents, Nftables, NftablesError, TransactionTooLarge
+from fairway.metrics import Figure
 from fairway.proxy.changes import PortState
 from fairway.proxy.model import Family
 from fairway.proxy.nftables import ruleset
+from fairway.proxy.nftables.describe import describe
+from fairway.proxy.nftables.elements import Frontend
 from fairway.proxy.nftables.plan import Planner
 from fairway.proxy.nftables.ruleset import TABLE
 from fairway.proxy.nftables.sync import remove, replace, synchronise
@@ -48,6 +51,7 @@ class Applier:
         # The generation that our last transaction made, and what the constant part looked like then.
         self._generation = _UNKNOWN
         self._baseline: dict[Family, Contents | None] = {}
+        self._deleted: dict[Family, int] = dict.fromkeys(Family, 0)
 
     @property
     def settings(self) -> Settings:
@@ -96,6 +100,28 @@ class Applier:
             return False
         self._generation = generation
         return True
+
+    def describe(self, service: str) -> str:
+        """What is programmed for a Service, and the connections that use it right now."""
+        return describe(service, self._planner.port_plans(service), self.settings, self._connections)
+
+    def figures(self) -> Iterator[Figure]:
+        for family, count in self._deleted.items():
+            label = (("ip_family", "IPv4" if family is Family.IPV4 else "IPv6"),)
+            about = "Stale entries of connection tracking that were deleted"
+            yield Figure(
+                "kubeproxy_conntrack_reconciler_deleted_entries_total", count, label, "counter", about
+            )
+
+    def _connections(self, frontend: Frontend) -> tuple[int, int]:
+        version = 4 if frontend.family is Family.IPV4 else 6
+        is_node_port = frontend.address == frontend.family.unspecified
+        address = "" if is_node_port else frontend.address
+        flows = self._kernel.conntrack.tracked(version, frontend.protocol, address, frontend.port)
+        if is_node_port:
+            local = self._kernel.local_addresses()
+            flows = [flow for flow in flows if flow.address in local]
+        return len(flows), sum(flow.size for flow in flows)
 
     def remove(self) -> None:
         """Leave nothing behind."""
@@ -164,5 +190,6 @@ class Applier:
         gone = stale(flows, mine, self._kernel.local_addresses(), ranges)
         for flow in gone:
             conntrack.delete(version, flow)
+        self._deleted[family] += len(gone)
         if gone:
             log.info("deleted stale flows", protocol="udp", family=str(family), flows=len(gone))

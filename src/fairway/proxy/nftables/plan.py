@@ -36,6 +36,16 @@ class Update:
         return transaction(self.differences)
 
 
+@dataclass(frozen=True, slots=True)
+class PortPlan:
+    """One Service port: what is known of it, what is programmed, and what others got before it."""
+
+    state: PortState
+    plan: ServicePlan
+    reaches: Mapping[Frontend, Reach]
+    taken: Mapping[Frontend, ServicePortName]
+
+
 class Planner:
     """What is planned for every Service port, and the chains and elements that they share."""
 
@@ -84,6 +94,18 @@ class Planner:
         for name, plan in self._plans.items():
             if name.protocol is Protocol.UDP:
                 yield from _expectations(NOTHING, plan)
+
+    def port_plans(self, service: str) -> list[PortPlan]:
+        """What is planned for one Service, port by port."""
+        return [
+            PortPlan(self._states[name], self._plans[name], self._reaches[name], self._holders(name))
+            for name in self._ports.get(service, ())
+        ]
+
+    def _holders(self, name: ServicePortName) -> dict[Frontend, ServicePortName]:
+        """Who has the frontends that this Service port wants and another one got."""
+        wanted = {frontend: self._claims.holder(frontend) for frontend in self._reaches[name]}
+        return {frontend: holder for frontend, holder in wanted.items() if holder and holder != name}
 
     def states(self) -> dict[str, tuple[PortState, ...]]:
         """All that has been taken in, for another planner to start from."""
