@@ -91,12 +91,13 @@ def chains(family: Family, settings: Settings) -> dict[str, tuple[str, ...]]:
         "mark-masquerade": (f"meta mark set meta mark or {settings.masquerade_mark}",),
         "refuse": (_reset(), _unreachable(family)),
         "services": _services(family, settings),
-        "after-choice": _after_choice(family),
+        "unroutable": _unroutable(family),
+        "stray": _stray(family, settings),
         "nat-prerouting": ("jump services",),
         "nat-output": ("jump services",),
         "nat-postrouting": _postrouting(family, settings),
-        "after-prerouting": ("jump after-choice",),
-        "after-output": ("jump after-choice",),
+        "after-prerouting": (_forget_choice(), "ct state invalid goto stray"),
+        "after-output": (_forget_choice(), "ct state invalid goto unroutable"),
     }
 
 
@@ -130,13 +131,26 @@ def _services(family: Family, settings: Settings) -> tuple[str, ...]:
     )
 
 
-def _after_choice(family: Family) -> tuple[str, ...]:
-    return (
-        f"ct state new meta priority & {ID_MASK} == {ID_MASK} meta priority set none",
-        # No NAT is done for packets that belong to no connection; they would travel in circles, too.
-        f"ct state invalid {family} daddr @cluster-ips drop",
-        f"ct state invalid {family} daddr @service-ranges drop",
-    )
+def _forget_choice() -> str:
+    return f"ct state new meta priority & {ID_MASK} == {ID_MASK} meta priority set none"
+
+
+def _unroutable(family: Family) -> tuple[str, ...]:
+    """No NAT is done for packets that belong to no connection; they would travel in circles, too."""
+    return f"{family} daddr @cluster-ips drop", f"{family} daddr @service-ranges drop"
+
+
+def _stray(family: Family, settings: Settings) -> tuple[str, ...]:
+    """Packets outside the window of their connection are not translated either. An endpoint's answer would
+    reach a client that doesn't know the endpoint, and its reset would end the connection.
+
+    A SYN or RST does no such harm, and is called invalid where answers take another way than questions.
+    """
+    harmful = "tcp flags & (syn | rst) == 0x0"
+    cidrs = in_family(settings.cluster_cidrs, family)
+    to_us = (f"{family} saddr {{ {', '.join(cidrs)} }} {harmful} drop",) if cidrs else ()
+    # Answers to masqueraded clients are for this node itself.
+    return ("jump unroutable", f"fib daddr type != local {harmful} drop", *to_us)
 
 
 def _postrouting(family: Family, settings: Settings) -> tuple[str, ...]:
