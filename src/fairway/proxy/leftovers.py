@@ -15,9 +15,11 @@ from fairway.proxy.settings import Settings
 log = structlog.get_logger()
 
 # Modes whose chains have the same names: removing what one has left would take the other's along.
-_SHARE_CHAINS = frozenset({"iptables", "ipvs", "userspace"})
+_SHARE_CHAINS = frozenset({"iptables", "ipvs"})
+# The tables of those that have tables of their own.
+_TABLES = {"nftables": TABLE, "userspace": "fairway-userspace"}
 # Not every KUBE- chain is a proxy's: kubelet has some, too.
-_CHAINS = ("KUBE-SERVICES", "KUBE-NODEPORTS", "KUBE-SVC-", "KUBE-PORTALS-", "KUBE-NODE-PORT")
+_CHAINS = ("KUBE-SERVICES", "KUBE-NODEPORTS", "KUBE-SVC-", "KUBE-NODE-PORT")
 _DEVICE = "kube-ipvs0"
 
 
@@ -57,8 +59,8 @@ def remove_leftovers(modes: tuple[str, ...]) -> None:
 
 def has_left(mode: str, found: Traces) -> bool:
     """Whether there may be something of a mode."""
-    if mode == "nftables":
-        return TABLE in found.tables
+    if mode in _TABLES:
+        return _TABLES[mode] in found.tables
     chains = any(chain.startswith(_CHAINS) for chain in found.chains) or "nat" in found.legacy_tables
     return chains or (mode == "ipvs" and _DEVICE in found.devices)
 

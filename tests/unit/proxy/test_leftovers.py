@@ -68,7 +68,8 @@ def test_what_is_there_decides_what_is_removed(host: Host) -> None:
         ("iptables", Traces(legacy_tables=frozenset({"nat"})), True),
         ("ipvs", Traces(devices=frozenset({"lo", "kube-ipvs0"})), True),
         ("iptables", Traces(devices=frozenset({"kube-ipvs0"})), False),
-        ("userspace", Traces(chains=frozenset({"KUBE-PORTALS-HOST"})), True),
+        ("userspace", Traces(tables=frozenset({"fairway-userspace"})), True),
+        ("userspace", Traces(tables=frozenset({"fairway-proxy"})), False),
         ("nftables", Traces(tables=frozenset({"nat"})), False),
     ],
 )
@@ -88,8 +89,8 @@ def test_modes_that_share_names_are_cleaned_before_and_others_only_once_the_new_
 ) -> None:
     assert before_programming("nftables") == ()
     assert after_programming("nftables") == ("iptables", "ipvs", "userspace")
-    assert before_programming("ipvs") == ("iptables", "userspace")
-    assert after_programming("ipvs") == ("nftables",)
+    assert before_programming("ipvs") == ("iptables",)
+    assert after_programming("ipvs") == ("nftables", "userspace")
 
 
 def test_cleanup_tries_every_mode_and_tells_of_a_failure(host: Host) -> None:
