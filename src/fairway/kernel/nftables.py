@@ -92,8 +92,7 @@ class LibNftables:
         return objects
 
     def generation(self) -> int:
-        answer = dict(nfnetlink.attributes(self._socket.get(_GET_GENERATION)))
-        return int.from_bytes(answer[_GENERATION_ID], "big")
+        return generation(self._socket)
 
     def contents(self, family: str, table: str, sets: Collection[str]) -> Contents | None:
         try:
@@ -160,6 +159,11 @@ def _is_own(attributes: bytes) -> bool:
     """Whether a thread of this process made the commit. Numbers differ inside a container: then never."""
     thread = int.from_bytes(dict(nfnetlink.attributes(attributes)).get(_GENERATION_THREAD, b""), "big")
     return os.path.exists(f"/proc/self/task/{thread}")
+
+
+def generation(connection: nfnetlink.Socket) -> int:
+    answer = dict(nfnetlink.attributes(connection.get(_GET_GENERATION)))
+    return int.from_bytes(answer[_GENERATION_ID], "big")
 
 
 def _contents(connection: nfnetlink.Socket, family: str, table: str, sets: Collection[str]) -> Contents:

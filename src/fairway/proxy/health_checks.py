@@ -32,7 +32,9 @@ class Check:
 
 def check_of(states: Sequence[PortState]) -> Check | None:
     """None for a Service without a health-check port. Endpoints that are going away don't count."""
-    port = next((state.port.health_check_port for state in states if state.port.health_check_port), 0)
+    port = next(
+        (state.port.health_check_node_port for state in states if state.port.health_check_node_port), 0
+    )
     return Check(port, max(_ready(states, family) for family in Family)) if port else None
 
 

@@ -1,0 +1,199 @@
+"""Differences as text for `iptables-restore --noflush`, and the way there from whatever the kernel holds.
+
+Each table in the text is one transaction. The table filter may come twice: a refusal is in force before the
+way to endpoints is taken away, and goes only when there is a way again. In between, packets would leave by
+the default route.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import TypeVar
+
+from fairway.proxy.iptables import names
+from fairway.proxy.iptables.fixed import OWN, SHARED, TABLES, Chain, Hook, Rules, hooks
+from fairway.proxy.iptables.names import FIREWALL, KUBELET_CANARY
+from fairway.proxy.iptables.plan import Difference, Planner
+from fairway.proxy.model import Family
+
+T = TypeVar("T")
+
+# iptables-nft takes time with the square of what is in one transaction: a minute for 10,000 Services.
+_PORTS_AT_ONCE = 100
+_CHAINS_AT_ONCE = 300
+# A chain can go when none leads there any more.
+_GOING = ("KUBE-FW-", "KUBE-EXT-", "KUBE-SVC-", "KUBE-SVL-", "KUBE-SEP-")
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What one family has: its chains by table, and the rules of the kernel's own chains by chain."""
+
+    chains: Mapping[str, Collection[str]] = field(default_factory=dict)
+    hooked: Mapping[Chain, Sequence[str]] = field(default_factory=dict)
+    dispensable: Collection[Chain] = ()
+    """Chains of the other style that nobody jumps to."""
+
+    def has(self, chain: Chain) -> bool:
+        return chain[1] in self.chains.get(chain[0], ())
+
+    @property
+    def has_kubelet(self) -> bool:
+        """It has a canary of its own where it looks after chains, and shares one with us."""
+        return any(KUBELET_CANARY in known for known in self.chains.values())
+
+
+def difference_text(difference: Difference) -> str:
+    """The refusals that are new, then the ways to endpoints, then the refusals that are no longer needed."""
+    filters, nats = _Section("filter"), _Section("nat")
+    late = _Section("filter")
+    for chain, rules in difference.written.items():
+        (nats if chain[0] == "nat" else filters).write(chain[1], rules)
+    for (table, chain_name), rule in difference.removed:
+        (nats if table == "nat" else late).edits.append(f"-D {chain_name} {rule}")
+    for (table, chain_name), rule in difference.inserted:
+        (nats if table == "nat" else filters).edits.append(f"-I {chain_name} {rule}")
+    for name in difference.deleted:
+        nats.delete(name)
+    return f"{filters}{nats}{late}"
+
+
+def everything_text(planner: Planner, family: Family, found: Found) -> str:
+    return "".join(str(section) for section in _everything(planner, family, found))
+
+
+def _everything(planner: Planner, family: Family, found: Found) -> Iterator[_Section]:
+    chains = planner.chains(family)
+    yield from _foundations(chains, found)
+    for batch in _batches(planner.port_chains(family), _PORTS_AT_ONCE):
+        section = _Section("nat")
+        for port in batch:
+            for (_, name), rules in port.items():
+                section.write(name, rules)
+        yield section
+    wanted = hooks(planner.style(family))
+    for table in ("filter", "nat"):
+        section = _Section(table)
+        for chain in SHARED:
+            if chain[0] == table:
+                section.write(chain[1], chains[chain])
+        section.edits += _hook_edits(table, wanted, found)
+        yield section
+    kept = {name for port in planner.port_chains(family) for _, name in port}
+    yield from _deletions({name for name in found.chains.get("nat", ()) if names.is_of_a_port(name)} - kept)
+    for table, name in found.dispensable:
+        section = _Section(table)
+        section.delete(name)
+        yield section
+
+
+def _foundations(chains: Mapping[Chain, Rules], found: Found) -> Iterator[_Section]:
+    """What the chains of Service ports lead to, and the shared chains if they are missing."""
+    for table in TABLES:
+        section = _Section(table)
+        for chain, rules in chains.items():
+            if chain[0] != table or (found.has(chain) and _stays(chain, rules, found)):
+                continue
+            section.write(chain[1], () if chain in SHARED else rules)
+        yield section
+
+
+def _stays(chain: Chain, rules: Rules, found: Found) -> bool:
+    """Shared chains are filled last; and what the kubelet has written where we have no rule is its own."""
+    return chain in SHARED or (chain[1] == FIREWALL and not rules and found.has_kubelet)
+
+
+def _hook_edits(table: str, wanted: Sequence[Hook], found: Found) -> Iterator[str]:
+    """Nothing where all hooks are there in their order, whatever stands between them."""
+    ours = {name for owner, name in OWN if owner == table}
+    bases = dict.fromkeys(hook.base for hook in wanted if hook.table == table)
+    for base in bases:
+        rules = [hook.rule for hook in wanted if hook[:2] == (table, base)]
+        present = [rule for rule in found.hooked.get((table, base), ()) if target(rule) in ours]
+        if present != rules:
+            yield from (f"-D {base} {rule}" for rule in present)
+            yield from (f"-I {base} {rule}" for rule in reversed(rules))
+
+
+def target(rule: str) -> str:
+    """The chain that a rule jumps to."""
+    return rule.rsplit("-j ", 1)[1].split(" ", 1)[0] if "-j " in rule else ""
+
+
+def _deletions(stale: Iterable[str]) -> Iterator[_Section]:
+    going = sorted(stale, key=lambda name: (_GOING.index(name[:-16]), name))
+    for batch in _batches(iter(going), _CHAINS_AT_ONCE):
+        section = _Section("nat")
+        for name in batch:
+            section.delete(name)
+        yield section
+
+
+def removal_text(found: Found, referenced: Collection[Chain]) -> str:
+    """Take away all that is ours and not the kubelet's. Chains that others jump to can only be emptied."""
+    return "".join(str(section) for section in _removal(found, referenced))
+
+
+def _removal(found: Found, referenced: Collection[Chain]) -> Iterator[_Section]:
+    spared = FIREWALL if found.has_kubelet else ""
+    ours = [chain for chain in sorted(OWN) if found.has(chain) and chain[1] != spared]
+    ports = {name for name in found.chains.get("nat", ()) if names.is_of_a_port(name)}
+    held = {name for name in ports if ("nat", name) in referenced}
+    for table in TABLES:
+        section = _Section(table)
+        for owner, name in ours:
+            if owner == table:
+                section.write(name, ())
+        for name in held if table == "nat" else ():
+            section.write(name, ())
+        for (owner, base), rules in found.hooked.items():
+            section.edits += [
+                f"-D {base} {r}" for r in rules if owner == table and (table, target(r)) in ours
+            ]
+        yield section
+    yield from _deletions(ports - held)
+    for table in TABLES:
+        section = _Section(table)
+        for owner, name in ours:
+            if owner == table and (owner, name) not in referenced:
+                section.delete(name)
+        yield section
+
+
+def has_ours(chains: Mapping[str, Collection[str]]) -> bool:
+    return any((t, n) in OWN or _is_port_chain(t, n) for t, known in chains.items() for n in known)
+
+
+def _is_port_chain(table: str, name: str) -> bool:
+    return table == "nat" and names.is_of_a_port(name)
+
+
+class _Section:
+    """One transaction in one table."""
+
+    def __init__(self, table: str) -> None:
+        self.table = table
+        self.edits: list[str] = []
+        self._declared: list[str] = []
+        self._filled: list[str] = []
+        self._deleted: list[str] = []
+
+    def write(self, chain: str, rules: Iterable[str]) -> None:
+        self._declared.append(f":{chain} - [0:0]")
+        self._filled += [f"-A {chain} {rule}" for rule in rules]
+
+    def delete(self, chain: str) -> None:
+        """It must be declared, which empties it, before it can be deleted."""
+        self._declared.append(f":{chain} - [0:0]")
+        self._deleted.append(f"-X {chain}")
+
+    def __str__(self) -> str:
+        lines = (*self._declared, *self._filled, *self.edits, *self._deleted)
+        return "\n".join((f"*{self.table}", *lines, "COMMIT", "")) if lines else ""
+
+
+def _batches(these: Iterator[T], size: int) -> Iterator[list[T]]:
+    while batch := list(islice(these, size)):
+        yield batch
