@@ -1,9 +1,11 @@
 """Both ends of the proxy benchmark's traffic, each run in a namespace and a process of its own.
 
-python -m benchmarks.proxy_traffic serve NAME      a backend: who it is on one port, a sink on another
-python -m benchmarks.proxy_traffic times N A:P …   seconds that a connection takes, to each address in turn
-python -m benchmarks.proxy_traffic send S A:P      bytes a second that an address takes, over S seconds
-python -m benchmarks.proxy_traffic follow A:P      a line with the time whenever another backend answers
+Run with `python -m benchmarks.proxy_traffic`:
+
+    serve NAME        a backend: who it is on one port, a sink on another
+    times N A:P …     seconds that a connection takes, to each address in turn
+    send S A:P        bytes a second that an address takes, over S seconds
+    follow A:P        a line with the time whenever another backend answers
 """
 
 from __future__ import annotations

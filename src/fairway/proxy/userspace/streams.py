@@ -20,6 +20,7 @@ _PIPE_SIZE = 1 << 20
 _MUCH = 1 << 17
 # Moves before others have their turn.
 _ROUNDS = 16
+_NOW = socket.MSG_DONTWAIT
 _SPLICE = os.SPLICE_F_MOVE | os.SPLICE_F_NONBLOCK
 
 
@@ -51,14 +52,14 @@ class Pipes:
 class Stream:
     """One direction. `pump` raises OSError when either side is broken."""
 
-    __slots__ = ("_in_pipe", "_moved", "_pending", "_pipe", "_pipes", "_source", "_target", "finished")
+    __slots__ = ("_in_pipe", "_moved", "_pending", "_pipe", "_pipes", "_source", "_target", "ended")
 
     def __init__(self, source: socket.socket, target: socket.socket, pipes: Pipes) -> None:
         self._source, self._target, self._pipes = source, target, pipes
         self._pending: memoryview | None = None
         self._pipe: tuple[int, int] | None = None
         self._in_pipe = self._moved = 0
-        self.finished = False
+        self.ended = False
 
     @property
     def blocked(self) -> bool:
@@ -67,12 +68,16 @@ class Stream:
 
     def pump(self, events: int) -> bool:
         """True if there is more to do at once."""
-        if self.finished:
+        if self.ended:
             return False
         try:
             return self._splice() if self._pipe is not None else self._copy(events)
         except BlockingIOError:
             return False
+
+    def end_target(self) -> None:
+        """The other direction may go on for long."""
+        self._target.shutdown(socket.SHUT_WR)
 
     def close(self) -> None:
         if self._pipe is not None:
@@ -85,23 +90,29 @@ class Stream:
                 self._send(self._pending)
                 # What has come meanwhile was not looked at: read until there is nothing.
                 events |= ENDING
-            size = self._source.recv_into(_BUFFER)
+            size = self._source.recv_into(_BUFFER, 0, _NOW)
             if size == 0:
-                self._finish()
+                self.ended = True
                 return False
             self._send(_VIEW[:size])
             self._moved += size
             if size < len(_BUFFER) and not events & ENDING:
                 return False
             if self._moved >= _MUCH:
-                self._pipe = self._pipes.take()
+                self._begin_splicing()
                 return True
         return True
+
+    def _begin_splicing(self) -> None:
+        """splice knows no flag for sockets that must not wait."""
+        self._source.setblocking(False)
+        self._target.setblocking(False)
+        self._pipe = self._pipes.take()
 
     def _send(self, data: memoryview) -> None:
         """All of it, or what is left stays pending."""
         try:
-            sent = self._target.send(data)
+            sent = self._target.send(data, _NOW)
         except BlockingIOError:
             sent = 0
         if sent == len(data):
@@ -120,11 +131,6 @@ class Stream:
                 self._in_pipe -= os.splice(reading, target, self._in_pipe, flags=_SPLICE)
             self._in_pipe = os.splice(source, writing, _PIPE_SIZE, flags=_SPLICE)
             if self._in_pipe == 0:
-                self._finish()
+                self.ended = True
                 return False
         return True
-
-    def _finish(self) -> None:
-        """The other direction may go on for long."""
-        self.finished = True
-        self._target.shutdown(socket.SHUT_WR)

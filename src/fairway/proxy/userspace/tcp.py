@@ -24,6 +24,8 @@ PATIENCE = (0.25, 0.5, 1.0, 2.0)
 _EVENTS = select.EPOLLIN | select.EPOLLOUT | select.EPOLLRDHUP | select.EPOLLET
 _BROKEN = select.EPOLLERR | select.EPOLLHUP
 _INCOMING = select.EPOLLIN | ENDING
+# For a stream that was held up: its end may have come meanwhile.
+_ALL = select.EPOLLRDHUP
 _KIND = socket.SOCK_STREAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC
 _RESET = struct.pack("ii", 1, 0)
 _ACCEPTS = 64
@@ -62,7 +64,6 @@ class TcpListener:
                 if error.errno in (errno.EMFILE, errno.ENFILE):
                     self._shared.turn_away(self._listening)
                 return
-            client.setblocking(False)
             Connection(self._loop, self._shared, self.balancer, client, peer[0]).connect()
 
 
@@ -153,7 +154,7 @@ class Connection:
             self._drop_server()
             self._retry()
         elif events & (select.EPOLLOUT | select.EPOLLIN):
-            self._connected()
+            self._connected(events)
 
     def _is_connected(self) -> bool:
         """A backend may take the connection and reset it before we look; then it did answer."""
@@ -180,7 +181,7 @@ class Connection:
 
     # -- carrying --------------------------------------------------------------------------------------
 
-    def _connected(self) -> None:
+    def _connected(self, events: int) -> None:
         assert self._server is not None
         if self._timer is not None:
             self._timer.cancel()
@@ -189,32 +190,41 @@ class Connection:
         self._down = Stream(self._server, self._client, self._shared.pipes)
         self._loop.replace(self._server, self._server_event)
         self._loop.add(self._client, _EVENTS, self._client_event)
-        # Data may have come with the answer; its edge has passed.
-        self._server_event(_INCOMING)
+        if events & _INCOMING:
+            # Data came with the answer; its edge has passed.
+            self._server_event(events)
 
     def _client_event(self, events: int) -> None:
         if events & _INCOMING:
             self._pump(self._up, events)
         if events & select.EPOLLOUT and self._server is not None and self._down.blocked:
-            self._pump(self._down, ENDING)
+            self._pump(self._down, _ALL)
 
     def _server_event(self, events: int) -> None:
         if events & _INCOMING:
             self._pump(self._down, events)
         if events & select.EPOLLOUT and self._server is not None and self._up.blocked:
-            self._pump(self._up, ENDING)
+            self._pump(self._up, _ALL)
 
     def _pump(self, stream: Stream, events: int) -> None:
         if self._server is None:
             return
+        if stream.ended:
+            # Nothing more is read there, so nothing but this tells of a reset.
+            if events & select.EPOLLERR:
+                self._abort()
+            return
         try:
             if stream.pump(events):
-                self._loop.again(lambda: self._pump(stream, ENDING))
+                self._loop.again(lambda: self._pump(stream, _ALL))
+            if not stream.ended:
+                return
+            if self._up.ended and self._down.ended:
+                self._close()
+            else:
+                stream.end_target()
         except OSError:
             self._abort()
-            return
-        if stream.finished and self._up.finished and self._down.finished:
-            self._close()
 
     def _abort(self) -> None:
         """What ended badly on one side ends badly on the other."""
