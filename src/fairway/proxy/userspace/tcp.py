@@ -112,11 +112,7 @@ class Connection:
         shared.counters.total += 1
 
     def connect(self) -> None:
-        backend = self._balancer.choose(self._peer)
-        while backend is not None and not self._begin(backend):
-            backend = self._another()
-        if backend is None:
-            self._give_up()
+        self._try(self._balancer.choose(self._peer))
 
     # -- connecting ------------------------------------------------------------------------------------
 
@@ -150,19 +146,17 @@ class Connection:
         self._retry()
 
     def _answered(self, events: int) -> None:
-        if events & _BROKEN and not self._is_connected():
+        if events & _BROKEN:
+            # Also one that took the connection and reset it at once: it has seen nothing of the client yet.
             self._drop_server()
             self._retry()
         elif events & (select.EPOLLOUT | select.EPOLLIN):
             self._connected(events)
 
-    def _is_connected(self) -> bool:
-        """A backend may take the connection and reset it before we look; then it did answer."""
-        assert self._server is not None
-        return self._server.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) == 0
-
     def _retry(self) -> None:
-        backend = self._another()
+        self._try(self._another())
+
+    def _try(self, backend: Backend | None) -> None:
         while backend is not None and not self._begin(backend):
             backend = self._another()
         if backend is None:
