@@ -85,12 +85,14 @@ BASE_CHAINS = {
 }
 
 
-def chains(family: Family, settings: Settings) -> dict[str, tuple[str, ...]]:
+def chains(
+    family: Family, settings: Settings, localhost_nodeports: bool = False
+) -> dict[str, tuple[str, ...]]:
     """All constant chains with their rules."""
     return {
         "mark-masquerade": (f"meta mark set meta mark or {settings.masquerade_mark}",),
         "refuse": (_reset(), _unreachable(family)),
-        "services": _services(family, settings),
+        "services": _services(family, settings, localhost_nodeports),
         "unroutable": _unroutable(family),
         "stray": _stray(family, settings),
         "nat-prerouting": ("jump services",),
@@ -113,18 +115,19 @@ def _unreachable(family: Family) -> str:
     )
 
 
-def _services(family: Family, settings: Settings) -> tuple[str, ...]:
+def _services(family: Family, settings: Settings, localhost_nodeports: bool) -> tuple[str, ...]:
     """The way of the first packet of every connection. Nothing here sees the packets that follow it."""
     key, node_key = frontend_key(family), frontend_key(family, node_port=True)
     narrowed = (
         f" {family} daddr @nodeport-addresses" if in_family(settings.nodeport_addresses, family) else ""
     )
     loopback = "127.0.0.0/8" if family is Family.IPV4 else "::1"
+    # Replies to another host from a loopback address could not be routed back.
+    elsewhere = "" if localhost_nodeports else f" {family} daddr != {loopback}"
     return (
         f"{key} @firewalled {key} . {family} saddr != @allowed-sources drop",
         f"{key} vmap @services",
-        # Replies from a loopback address could not be routed back, so it serves no node ports.
-        f"fib daddr type local {family} daddr != {loopback}{narrowed} {node_key} vmap @services",
+        f"fib daddr type local{elsewhere}{narrowed} {node_key} vmap @services",
         # Left alone, a packet for an address that nobody holds would travel in circles between routers.
         f"{family} daddr @cluster-ips {REFUSE}",
         f"{family} daddr @service-ranges {REFUSE}",
