@@ -31,9 +31,14 @@ class Process:
         self._log = log
         self.start()
 
-    def start(self) -> None:
+    def start(self, *more: str) -> None:
+        """With more arguments than before, if any."""
         with self._log.open("ab") as output:
-            self._process = subprocess.Popen(self._command, stdout=output, stderr=output)
+            self._process = subprocess.Popen([*self._command, *more], stdout=output, stderr=output)
+
+    def wait(self) -> int:
+        """How it ended."""
+        return self._process.wait(60)
 
     def kill(self, number: int = signal.SIGKILL) -> None:
         self._process.send_signal(number)

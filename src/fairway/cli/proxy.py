@@ -30,7 +30,7 @@ from fairway.proxy.config import (
 )
 from fairway.proxy.config_fields import WITHOUT_EFFECT, section_of, written
 from fairway.proxy.config_file import read_config
-from fairway.proxy.leftovers import remove_rules
+from fairway.proxy.leftovers import CleanupFailed, remove_rules
 from fairway.proxy.modes import ModeNotBuilt, check_mode
 from fairway.proxy.run import run
 from fairway.proxy.settings import LocalDetection
@@ -206,7 +206,7 @@ def command(context: click.Context, /, cleanup: bool, write_config_to: Path | No
         check_mode(config.proxy_mode)
         level = logging.DEBUG if config.verbosity >= 4 else logging.INFO
         run_component("proxy", run(config), level)
-    except (ConfigError, ModeNotBuilt, KubeConfigError, NftablesError) as error:
+    except (CleanupFailed, ConfigError, ModeNotBuilt, KubeConfigError, NftablesError) as error:
         raise click.ClickException(str(error)) from error
 
 

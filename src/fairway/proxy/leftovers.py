@@ -23,11 +23,19 @@ _CHAINS = ("KUBE-SERVICES", "KUBE-NODEPORTS", "KUBE-SVC-", "KUBE-NODE-PORT")
 _DEVICE = "kube-ipvs0"
 
 
+class CleanupFailed(Exception):
+    """Something of a mode could not be removed."""
+
+
 def remove_rules() -> None:
-    """Leave nothing of any mode behind. All are tried; the first failure is raised at the end."""
-    failures = [error for name in MODES if (error := _remove(name)) is not None]
-    if failures:
-        raise failures[0]
+    """Leave nothing of any mode behind. All are tried; one that can't be opened here has nothing left."""
+    failures = {name: error for name in MODES if (error := _remove(name)) is not None}
+    if not failures:
+        return
+    found = traces()
+    left = [f"{name} ({error})" for name, error in failures.items() if has_left(name, found)]
+    if left:
+        raise CleanupFailed(f"rules are left of {', '.join(left)}: run this as root in the node's namespace")
 
 
 def before_programming(mode: str) -> tuple[str, ...]:
@@ -61,8 +69,9 @@ def has_left(mode: str, found: Traces) -> bool:
     """Whether there may be something of a mode."""
     if mode in _TABLES:
         return _TABLES[mode] in found.tables
-    chains = any(chain.startswith(_CHAINS) for chain in found.chains) or "nat" in found.legacy_tables
-    return chains or (mode == "ipvs" and _DEVICE in found.devices)
+    if mode == "ipvs":
+        return _DEVICE in found.devices
+    return any(chain.startswith(_CHAINS) for chain in found.chains) or "nat" in found.legacy_tables
 
 
 def _remove(name: str) -> Exception | None:

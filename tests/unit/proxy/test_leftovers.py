@@ -67,6 +67,7 @@ def test_what_is_there_decides_what_is_removed(host: Host) -> None:
         ("iptables", Traces(chains=frozenset({"KUBE-SVC-LAS23QA33HXV7KBL"})), True),
         ("iptables", Traces(legacy_tables=frozenset({"nat"})), True),
         ("ipvs", Traces(devices=frozenset({"lo", "kube-ipvs0"})), True),
+        ("ipvs", Traces(chains=frozenset({"KUBE-SERVICES"})), False),
         ("iptables", Traces(devices=frozenset({"kube-ipvs0"})), False),
         ("userspace", Traces(tables=frozenset({"fairway-userspace"})), True),
         ("userspace", Traces(tables=frozenset({"fairway-proxy"})), False),
@@ -78,7 +79,7 @@ def test_traces_of_a_proxy_are_told_from_those_of_others(mode: str, traces: Trac
 
 
 def test_a_mode_that_can_not_be_cleaned_up_is_no_reason_not_to_start(host: Host) -> None:
-    host.traces = Traces(chains=frozenset({"KUBE-SERVICES"}))
+    host.traces = Traces(chains=frozenset({"KUBE-SERVICES"}), devices=frozenset({"kube-ipvs0"}))
     host.failing = {"iptables"}
     remove_leftovers(("iptables", "ipvs"))
     assert host.removed == ["ipvs"]
@@ -93,8 +94,15 @@ def test_modes_that_share_names_are_cleaned_before_and_others_only_once_the_new_
     assert after_programming("ipvs") == ("nftables", "userspace")
 
 
-def test_cleanup_tries_every_mode_and_tells_of_a_failure(host: Host) -> None:
+def test_cleanup_tries_every_mode_and_tells_what_is_left_for_all_that(host: Host) -> None:
     host.failing = {"iptables"}
-    with pytest.raises(OSError, match="no such module"):
+    host.traces = Traces(chains=frozenset({"KUBE-SERVICES"}))
+    with pytest.raises(leftovers.CleanupFailed, match=r"left of iptables \(no such module\)"):
         leftovers.remove_rules()
     assert host.removed == ["nftables", "ipvs", "userspace"]
+
+
+def test_cleanup_succeeds_where_a_mode_could_not_even_have_worked(host: Host) -> None:
+    host.failing = {"ipvs"}
+    leftovers.remove_rules()
+    assert host.removed == ["nftables", "iptables", "userspace"]
