@@ -47,6 +47,7 @@ from fairway.proxy.spelling import (
 )
 from fairway.running import run_component
 
+EXPECTED = (CleanupFailed, ConfigError, ModeNotBuilt, KubeConfigError, NftablesError)
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 # kube-proxy's own value: the last process to be killed when memory runs out.
 OOM_SCORE = -999
@@ -206,8 +207,18 @@ def command(context: click.Context, /, cleanup: bool, write_config_to: Path | No
         check_mode(config.proxy_mode)
         level = logging.DEBUG if config.verbosity >= 4 else logging.INFO
         run_component("proxy", run(config), level)
-    except (CleanupFailed, ConfigError, ModeNotBuilt, KubeConfigError, NftablesError) as error:
+    except EXPECTED as error:
         raise click.ClickException(str(error)) from error
+    except ExceptionGroup as group:
+        # What one of several tasks has raised.
+        expected = group.subgroup(EXPECTED)
+        if expected is None:
+            raise
+        raise click.ClickException(str(_first(expected))) from group
+
+
+def _first(error: Exception) -> Exception:
+    return _first(error.exceptions[0]) if isinstance(error, ExceptionGroup) else error
 
 
 def configured(context: click.Context, options: dict[str, Any]) -> Config:

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from fairway.cli import proxy
 from fairway.proxy import modes
-from fairway.proxy.config import Config, ConntrackLimits
+from fairway.proxy.config import Config, ConfigError, ConntrackLimits
 from fairway.proxy.settings import LocalDetection
 
 
@@ -198,3 +198,14 @@ def test_the_configuration_can_be_written_and_read_back(started: list[Config], t
     assert invoke("--config", str(file)) == (0, "")
     assert invoke(*flags) == (0, "")
     assert started[0] == started[1]
+
+
+def test_an_expected_failure_of_one_task_among_many_is_said_in_one_line(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def failing(name: str, work: Coroutine[Any, Any, None], level: int) -> None:
+        work.close()
+        raise ExceptionGroup("tasks", [ExceptionGroup("more", [ConfigError("choose another address")])])
+
+    monkeypatch.setattr(proxy, "run_component", failing)
+    assert invoke() == (1, "Error: choose another address\n")
