@@ -10,13 +10,12 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import datetime
 
-from fairway.api.objects import EndpointSlice
 from fairway.metrics import Figure, Histogram, Labels, by_label, exponential, linear
 from fairway.proxy.changes import PortState
 from fairway.proxy.model import Family
 from fairway.proxy.programming import Changes
+from fairway.proxy.views import EndpointSlice
 
-TRIGGER_TIME = "endpoints.kubernetes.io/last-change-trigger-time"
 _SYNC_BOUNDS = exponential(0.001, 2, 15)
 _PROGRAMMING_BOUNDS = (
     *linear(0.25, 0.25, 2),
@@ -165,7 +164,7 @@ def _missing(state: PortState) -> Iterator[tuple[str, str]]:
 
 
 def _moment(view: EndpointSlice | None) -> float:
-    text = view.metadata.annotation(TRIGGER_TIME) if view else ""
+    text = view.metadata.annotations.last_change if view and view.metadata.annotations else ""
     try:
         return datetime.fromisoformat(text).timestamp() if text else 0.0
     except ValueError:

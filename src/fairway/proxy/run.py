@@ -15,7 +15,7 @@ from dataclasses import replace
 
 import structlog
 
-from fairway.api.objects import EndpointSlice, Node, Service, View
+from fairway.api.objects import Node, View
 from fairway.api.resources import ENDPOINT_SLICES, NODES, SERVICE_CIDRS, SERVICES
 from fairway.client import Client, ClientError, Informer, KubeConfig, NotFound
 from fairway.client.progress import Progress
@@ -29,6 +29,7 @@ from fairway.proxy.programming import Mode, Pace, Programmer, Watched
 from fairway.proxy.settings import Settings
 from fairway.proxy.surface import Surface
 from fairway.proxy.topology import Place
+from fairway.proxy.views import EndpointSlice, Service
 
 log = structlog.get_logger()
 

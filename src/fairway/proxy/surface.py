@@ -8,7 +8,7 @@ from ipaddress import ip_address, ip_network
 
 import msgspec
 
-from fairway.api.objects import EndpointSlice, Node
+from fairway.api.objects import Node
 from fairway.httpserver import Request, Response
 from fairway.kernel.local_addresses import local_addresses
 from fairway.metrics import CONTENT_TYPE, exposition
@@ -21,6 +21,7 @@ from fairway.proxy.pages import process_figures, serve, text
 from fairway.proxy.programming import Changes, Counting, Describing, Mode, Programmer
 from fairway.proxy.settings import Settings
 from fairway.proxy.spelling import ALL, node_ranges
+from fairway.proxy.views import EndpointSlice
 
 
 class Surface:

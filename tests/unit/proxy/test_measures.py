@@ -7,11 +7,11 @@ from typing import Any
 
 import msgspec
 
-from fairway.api.objects import EndpointSlice
 from fairway.metrics import exposition
 from fairway.proxy.changes import PortState, Tracker
 from fairway.proxy.measures import Measures
 from fairway.proxy.topology import Place
+from fairway.proxy.views import EndpointSlice
 
 from .objects import endpoint, endpoint_slice, service
 
