@@ -120,7 +120,7 @@ class _Proxy:
     async def _started(self, ready: Callable[[], None]) -> None:
         mode = self._config.proxy_mode
         await self._programmer.ask(lambda: remove_leftovers(after_programming(mode)))
-        log.info("programmed", services=len(self._tracker), node=self._config.hostname_override)
+        log.info("programmed", mode=mode, services=len(self._tracker), node=self._config.hostname_override)
         gc.freeze()
         ready()
 
