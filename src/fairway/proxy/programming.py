@@ -62,7 +62,7 @@ class Counting(Protocol):
 
 
 class Watch(Protocol):
-    """Tells when someone may have changed what was programmed; ours own changes may be told, too."""
+    """Tells when someone may have changed what was programmed; our own changes may be told, too."""
 
     def fileno(self) -> int: ...
     def was_touched(self) -> bool:

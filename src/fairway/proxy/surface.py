@@ -61,9 +61,12 @@ class Surface:
         self._checks.take(changes)
 
     def failed(self) -> None:
+        # Whatever it was for, it is late from now on.
+        self.health.queued()
         self.measures.failed()
 
     def repaired(self) -> None:
+        self.health.queued()
         self.measures.repaired()
 
     # -- what is shown ---------------------------------------------------------------------------------
