@@ -57,15 +57,15 @@ class Cluster:
         )
         admin = folder / "kubeconfig"
         eventually(admin.exists)
-        self._remote = folder / "remote.kubeconfig"
-        self._remote.write_text(admin.read_text().replace("127.0.0.1", "172.30.96.1"))
+        self.kubeconfig = folder / "remote.kubeconfig"
+        self.kubeconfig.write_text(admin.read_text().replace("127.0.0.1", "172.30.96.1"))
         self.proxies = [self._proxy(node.name, node.namespace) for node in net.nodes]
 
     def _proxy(self, name: str, where: Namespace) -> Process:
         return Process(
             where,
             self._folder / f"{name}.log",
-            *("proxy", "--kubeconfig", str(self._remote), "--hostname-override", name),
+            *("proxy", "--kubeconfig", str(self.kubeconfig), "--hostname-override", name),
             *("--cluster-cidr", "10.244.0.0/16", *self._flags),
         )
 

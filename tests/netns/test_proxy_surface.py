@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ import pytest
 from fairway.api.resources import ENDPOINT_SLICES, NODES, SERVICES
 from fairway.client import Client
 
-from .proxy_cluster import TARGET, Cluster, eventually, get
+from .proxy_cluster import TARGET, Cluster, Process, eventually, get
 from .topology import Namespace, connect, network, tcp
 
 HEALTHZ, METRICS = 10256, 10249
@@ -180,3 +181,21 @@ def test_what_others_flush_is_put_back_and_counted(cluster: Cluster) -> None:
     node.namespace.command("nft", "flush", "ruleset")
     eventually(lambda: metric(node.namespace, "fairway_proxy_drift_repairs_total") == before + 1)
     eventually(lambda: tcp(node.namespace, "10.96.0.44", 80))
+
+
+def test_a_file_configures_the_proxy_and_a_port_that_is_taken_is_fatal_if_that_is_asked_for(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    file, log = tmp_path / "config.yaml", tmp_path / "log"
+    file.write_text(
+        "apiVersion: kubeproxy.config.k8s.io/v1alpha1\n"
+        "kind: KubeProxyConfiguration\n"
+        f"clientConnection: {{kubeconfig: {cluster.kubeconfig}}}\n"
+        "hostnameOverride: node-2\n"
+        "bindAddressHardFail: true\n"
+        "clusterCIDR: 10.244.0.0/16\n"
+    )
+    second = Process(cluster.net.nodes[1].namespace, log, "proxy", "--config", str(file))
+    assert second.wait() == 1
+    assert "healthz can't be served on 0.0.0.0:10256" in log.read_text()
+    assert "choose another address" in log.read_text()

@@ -84,6 +84,8 @@ class Config:
     verbosity: int = 0
     publish_progress: bool | None = None
     """None: if the API server is Fairway's."""
+    file: Path | None = None
+    """Where this was read from."""
     without_effect: Mapping[str, str] = field(default_factory=dict)
     """What was asked for and does nothing here, with the reason; said once in the log."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -41,9 +42,24 @@ def read_config(path: Path, config: Config) -> Config:
     prefix = "conntrack."
     limits = {name.removeprefix(prefix): changes.pop(name) for name in list(changes) if prefix in name}
     conntrack = replace(config.conntrack, **limits)
-    return replace(
-        config, **changes, conntrack=conntrack, without_effect={**config.without_effect, **ignored}
-    )
+    ignored = {**config.without_effect, **ignored}
+    return replace(config, **changes, file=path, conntrack=conntrack, without_effect=ignored)
+
+
+async def until_changed(path: Path, every: float = 5.0) -> None:
+    """Raises once the file says something else: whoever started the proxy will start it anew, as with
+    kube-proxy. A file that is gone for a moment is being replaced."""
+    before = _contents(path)
+    while _contents(path) in (None, before):  # noqa: ASYNC110  (the file system tells nobody)
+        await asyncio.sleep(every)
+    raise ConfigError(f"{path} has changed: the proxy must be started anew to use it")
+
+
+def _contents(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return None
 
 
 def _is_unset(entry: _Entry) -> bool:

@@ -21,6 +21,7 @@ from fairway.client import Client, ClientError, Informer, KubeConfig, NotFound
 from fairway.client.progress import Progress
 from fairway.proxy.changes import Tracker
 from fairway.proxy.config import Config, settings
+from fairway.proxy.config_file import until_changed
 from fairway.proxy.leftovers import after_programming, before_programming, remove_leftovers
 from fairway.proxy.model import ZONE_LABEL
 from fairway.proxy.modes import opened
@@ -108,6 +109,8 @@ class _Proxy:
             tasks.create_task(self._follow_service_cidrs())
             tasks.create_task(self._publish())
             tasks.create_task(self._surface.run(self._programmer))
+            if self._config.file:
+                tasks.create_task(until_changed(self._config.file))
             for synced in (self._services.synced(), self._slices.synced(), self._node.synced()):
                 await synced
             # What lives now lives for ever; the collector needn't look at it again and again.

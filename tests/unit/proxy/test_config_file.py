@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from fairway.proxy.config import Config, ConfigError, ConntrackLimits
 from fairway.proxy.config_fields import FIELDS, written
-from fairway.proxy.config_file import read_config
+from fairway.proxy.config_file import read_config, until_changed
 from fairway.proxy.settings import LocalDetection
 
 HEAD = "apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\n"
@@ -91,6 +93,7 @@ def test_a_file_of_kubeadm_changes_only_what_it_says(tmp_path: Path) -> None:
         kubeconfig=Path("/var/lib/kube-proxy/kubeconfig.conf"),
         cluster_cidr=("10.244.0.0/16",),
         bind_address="0.0.0.0",
+        file=config.file,
     )
     assert config == expected
 
@@ -204,9 +207,36 @@ def test_what_is_written_is_read_as_the_same(tmp_path: Path, mode: str) -> None:
         proxy_port_range=(1000, 2000),
     )
     text = yaml.safe_dump(written(config))
-    assert read(tmp_path, text, "") == config
+    again = read(tmp_path, text, "")
+    assert replace(again, file=None) == config
 
 
 def test_every_field_has_a_place_in_the_configuration() -> None:
     names = {f"conntrack.{name}" for name in ConntrackLimits.__slots__} | set(Config.__slots__)
     assert {field.name for field in FIELDS.values()} <= names
+
+
+async def test_a_file_that_changes_ends_the_proxy(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "config.yaml"
+    file.write_text("a")
+    task = asyncio.create_task(until_changed(file, every=0.001))
+    await asyncio.sleep(0.01)
+    file.unlink()
+    await asyncio.sleep(0.01)
+    file.write_text("b")
+    with pytest.raises(ConfigError, match="started anew"):
+        await asyncio.wait_for(task, 30)
+
+
+async def test_a_file_that_is_replaced_by_the_same_is_no_change(tmp_path: Path) -> None:
+    file, other = tmp_path / "config.yaml", tmp_path / "new.yaml"
+    file.write_text("a")
+    task = asyncio.create_task(until_changed(file, every=0.001))
+    await asyncio.sleep(0.01)
+    other.write_text("a")
+    other.replace(file)
+    await asyncio.sleep(0.05)
+    assert not task.done()
+    task.cancel()
