@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 import socket
 import struct
+import sys
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,6 +23,7 @@ from fairway.proxy.settings import Settings
 from fairway.proxy.topology import Place
 
 from .proxy_nodes import SETTINGS, Fleet, NodeProxy
+from .test_proxy_component import Cluster, Process, eventually
 from .topology import Namespace, Network, Node, Pod, connect, network, tcp, udp
 
 VIP, VIP6 = "10.96.0.80", "fd00:96::80"
@@ -292,3 +295,52 @@ def answers_ping(where: Namespace, address: str) -> bool:
             return raw.recv(100)[20] == 0
         except (TimeoutError, OSError):
             return False
+
+
+# -- as a process --------------------------------------------------------------------------------------
+
+
+class IptablesCluster(Cluster):
+    def _proxy(self, name: str, where: Namespace) -> Process:
+        return Process(
+            where,
+            self._folder / f"{name}.log",
+            *("proxy", "--kubeconfig", str(self._remote), "--hostname-override", name),
+            *("--cluster-cidr", "10.244.0.0/16", "--proxy-mode", "iptables"),
+        )
+
+
+def test_the_command_serves_repairs_survives_a_kill_and_cleans_up(tmp_path: Path) -> None:
+    with network() as net:
+        node = net.add_node()
+        pod = net.add_pod(node, "web-1", TARGET)
+        cluster = IptablesCluster(net, tmp_path)
+        try:
+            cluster.service("web", VIP)
+            cluster.endpoints("web", [pod])
+            eventually(lambda: tcp(net.client, VIP, 80).startswith("web-1 "), within=30)
+            with connect(net.client, VIP, 80) as held:
+                assert held.recv(100)
+                node.namespace.command("iptables", "-t", "nat", "-F")
+                eventually(lambda: tcp(net.client, VIP, 80).startswith("web-1 "), within=30)
+                cluster.proxies[0].kill()
+                assert tcp(net.client, VIP, 80).startswith("web-1 ")
+                cluster.endpoints("web", [])
+                cluster.proxies[0].start()
+                eventually(lambda: _is_refused(net.client), within=30)
+                held.sendall(b"still there")
+                assert held.recv(100) == b"still there"
+        finally:
+            cluster.close()
+        assert "KUBE-SERVICES" in saved(node)
+        program = "from fairway.cli.main import main; main()"
+        node.namespace.command(sys.executable, "-c", program, "proxy", "--cleanup")
+        assert "KUBE-" not in saved(node) + node.namespace.command("ip6tables-save")
+
+
+def _is_refused(where: Namespace) -> bool:
+    try:
+        tcp(where, VIP, 80)
+    except ConnectionRefusedError:
+        return True
+    return False

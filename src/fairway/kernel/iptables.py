@@ -42,9 +42,6 @@ class Iptables(Protocol):
     def chains(self, version: int) -> Mapping[str, frozenset[str]]:
         """The names of all chains, by table."""
 
-    def rules(self, version: int, table: str, chain: str) -> list[str]:
-        """Without the leading `-A CHAIN`; none for a chain that doesn't exist."""
-
     def save(self, version: int) -> str:
         """All tables, as text."""
 
@@ -74,11 +71,6 @@ class NftIptables:
             if table in found:
                 found[table].add(name)
         return {table: frozenset(known) for table, known in found.items()}
-
-    def rules(self, version: int, table: str, chain: str) -> list[str]:
-        done = self._run(_program(version), *_WAIT, "-t", table, "-S", chain)
-        start = f"-A {chain} "
-        return [line[len(start) :] for line in done.stdout.splitlines() if line.startswith(start)]
 
     def save(self, version: int) -> str:
         done = self._run(f"{_program(version)}-save")

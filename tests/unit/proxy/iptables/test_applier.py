@@ -141,6 +141,13 @@ def test_an_address_that_comes_to_a_node_port_range_is_noticed(node: Node) -> No
     assert sum("-j KUBE-NODEPORTS" in rule for rule in node.chain("KUBE-SERVICES")) == 2
 
 
+def test_a_kernel_told_to_take_stray_segments_later_on_is_noticed(node: Node) -> None:
+    node.sysctls["net/netfilter/nf_conntrack_tcp_be_liberal"] = "1"
+    assert not node.applier.is_intact()
+    node.applier.synchronise({})
+    assert node.applier.is_intact()
+
+
 def test_other_settings_take_effect_with_the_next_synchronisation(node: Node) -> None:
     node.applier.configure(replace(SETTINGS, masquerade_all=True))
     node.applier.synchronise({})

@@ -27,6 +27,10 @@ def test_today_an_unnamed_port_is_called_as_its_service() -> None:
     assert port_name(name("hostnames", "web")) == port_name(name("hostnames", "web"), True)
 
 
+def test_a_name_cannot_break_out_of_a_rules_comment() -> None:
+    assert port_name(name('web" -j ACCEPT\n-F')) == "default/web??-j?ACCEPT?-F"
+
+
 def test_all_chains_of_a_port_share_their_ending() -> None:
     chains = Chains("default/web", "tcp")
     every = (chains.cluster, chains.local, chains.external, chains.firewall)

@@ -228,6 +228,31 @@ def test_a_refusal_is_in_force_before_the_way_goes_and_goes_after_there_is_one()
     assert text.index("*nat") < text.index("*filter")
 
 
+def test_many_changes_at_once_go_in_several_transactions_and_lead_to_the_same_rules() -> None:
+    node = started()
+    balanced = {"loadBalancer": {"ingress": [{"ip": "203.0.113.9"}]}}
+    for number in range(120):
+        name = f"s{number}"
+        view = service(
+            name,
+            f"10.96.1.{number}",
+            type="LoadBalancer",
+            status=balanced,
+            loadBalancerSourceRanges=["198.51.100.0/24"],
+        )
+        node.put(view)
+        node.slice(endpoint_slice([f"10.244.1.{number}", f"10.244.2.{number}"], name))
+    (text,) = node.apply()
+    assert text.count("*nat") > 2
+    everything = node.rules()
+    node.restart()
+    assert node.rules() == everything
+    for number in range(120):
+        node.delete(f"s{number}")
+    node.apply()
+    assert node.rules() == started().rules()
+
+
 PODS = st.lists(st.sampled_from(["10.244.0.1", "10.244.0.2", "10.244.0.10"]), unique=True)
 SPECS = st.fixed_dictionaries(
     {},
