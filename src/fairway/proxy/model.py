@@ -221,6 +221,8 @@ def family_of(address: str) -> Family:
 
 
 def _in_family(addresses: list[str], family: Family) -> tuple[str, ...]:
+    if not addresses:
+        return ()
     found = {canonical(ip) for ip in addresses if ip and family_of(ip) is family}
     return tuple(sorted(found - {""}))
 

@@ -35,6 +35,7 @@ class Loop:
         self._timers: list[tuple[float, int, Timer]] = []
         self._timer_number = 0
         self._running = True
+        self.errors: list[str] = []
 
     def add(self, opened: socket.socket, events: int, handler: Handler) -> None:
         number = opened.fileno()
@@ -74,7 +75,10 @@ class Loop:
         for number, events in self._epoll.poll(timeout, 512):
             handler = handlers.get(number)
             if handler is not None:
-                handler(events)
+                try:
+                    handler(events)
+                except Exception as error:
+                    self._failed(number, error)
         if self._again:
             waiting, self._again = self._again, []
             for work in waiting:
@@ -88,6 +92,12 @@ class Loop:
 
     def close(self) -> None:
         self._epoll.close()
+
+    def _failed(self, number: int, error: Exception) -> None:
+        """One connection is lost by it; all others must not be."""
+        self.errors.append(f"{type(error).__name__}: {error}")
+        if self._handlers.pop(number, None) is not None:
+            self._epoll.unregister(number)
 
     def _pause(self) -> float:
         if self._again:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from fairway.proxy.userspace.balancer import Balancer
 from fairway.proxy.userspace.loop import Loop, Timer
 from fairway.proxy.userspace.messages import Backend
+from fairway.proxy.userspace.ports import prepare_carrying
 from fairway.proxy.userspace.streams import ENDING, Pipes, Stream
 from fairway.proxy.userspace.transparency import appear_as
 
@@ -121,7 +122,7 @@ class Connection:
         family = self._client.family
         try:
             server = self._server = socket.socket(family, _KIND)
-            server.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            prepare_carrying(server)
             if backend.transparent and self._balancer.shows(self._peer, backend):
                 appear_as(server, self._peer)
             code = server.connect_ex((backend.address, backend.port))
