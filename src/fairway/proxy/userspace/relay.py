@@ -145,7 +145,7 @@ class Control:
         answer = self._relay.handle(request)
         if self._proxy is None:
             return
-        errors, self._loop.errors = tuple(self._loop.errors[:10]), []
+        errors, self._loop.errors = tuple(self._loop.errors), []
         try:
             self._proxy.setblocking(True)
             self._proxy.sendall(messages.frame(msgspec.structs.replace(answer, errors=errors)))
