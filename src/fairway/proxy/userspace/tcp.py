@@ -184,6 +184,10 @@ class Connection:
         self._up = Stream(self._client, self._server, self._shared.pipes)
         self._down = Stream(self._server, self._client, self._shared.pipes)
         self._loop.replace(self._server, self._server_event)
+        # Most clients have spoken by now; an event for it would come a turn later.
+        self._pump(self._up, 0)
+        if self._server is None:
+            return
         self._loop.add(self._client, _EVENTS, self._client_event)
         if events & _INCOMING:
             # Data came with the answer; its edge has passed.
