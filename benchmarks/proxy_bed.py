@@ -60,15 +60,22 @@ class Moment:
 
 @dataclass
 class Proxy:
+    """With its relay, in userspace mode."""
+
     process: subprocess.Popen[str]
+    relay: int
     synced: Moment
     programmed: Moment
 
+    @property
+    def pids(self) -> list[int]:
+        return [self.process.pid, self.relay] if self.relay else [self.process.pid]
+
     def memory(self) -> float:
-        return memory(self.process.pid)
+        return sum(memory(pid) for pid in self.pids)
 
     def used(self) -> float:
-        return used(self.process.pid)
+        return sum(used(pid) for pid in self.pids)
 
 
 @dataclass
@@ -124,7 +131,8 @@ class Bed:
         begin = time.monotonic()
         process = self.start(self.node, "-c", _PROXY, *arguments)
         try:
-            yield Proxy(process, _moment(process, "synced", begin), _moment(process, "programmed", begin))
+            synced, programmed = (_moment(process, what, begin) for what in ("synced", "programmed"))
+            yield Proxy(process, relay_process(self.node), synced, programmed)
         finally:
             process.terminate()
             process.wait(30)
@@ -199,6 +207,17 @@ async def move(client: Client, name: str, backends: list[str]) -> None:
 
 def entries(backends: list[str]) -> list[dict[str, Any]]:
     return [{"addresses": [ip], "nodeName": "node-1", "conditions": {"ready": True}} for ip in backends]
+
+
+def relay_process(space: Namespace) -> int:
+    """The relay of userspace mode in a namespace; 0 if there is none."""
+    wanted = space.run(lambda: os.stat("/proc/thread-self/ns/net").st_ino)
+    for entry in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            command = (entry / "cmdline").read_bytes()
+            if b"fairway.proxy.userspace.relay" in command and (entry / "ns/net").stat().st_ino == wanted:
+                return int(entry.name)
+    return 0
 
 
 def memory(pid: int) -> float:

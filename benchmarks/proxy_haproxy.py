@@ -6,14 +6,12 @@ Backends and clients are C programs (HAProxy answering by itself, wrk), so that 
 from __future__ import annotations
 
 import contextlib
-import os
 import re
 import shutil
 import subprocess
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 from tests.netns.topology import Namespace
 
@@ -64,8 +62,7 @@ def compare(report: Report, made: Bed) -> None:
         pid = stack.enter_context(haproxy(made, made.node, "front", front(backends)))
         node = made.net.nodes[0].ip
         ways.append(Way("HAProxy", f"{node}:{FRONT_WEB}", f"{node}:{FRONT_SINK}", lambda: used(pid)))
-        stack.enter_context(made.proxy("userspace"))
-        relay = relay_process(made.node)
+        relay = stack.enter_context(made.proxy("userspace")).relay
         ways.append(Way("userspace mode", f"{WEB}:80", f"{SINK}:80", lambda: used(relay)))
         for _ in range(2):
             for way in ways:
@@ -120,13 +117,3 @@ def stream(report: Report, made: Bed, way: Way) -> None:
         f"{speed / 1e9:.2f} GB/s",
         f"{each * 1e3:.0f} ms of CPU a GB" if each else "",
     )
-
-
-def relay_process(space: Namespace) -> int:
-    wanted = space.run(lambda: os.stat("/proc/thread-self/ns/net").st_ino)
-    for entry in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            command = (entry / "cmdline").read_bytes()
-            if b"fairway.proxy.userspace.relay" in command and (entry / "ns/net").stat().st_ino == wanted:
-                return int(entry.name)
-    raise RuntimeError("there is no relay")

@@ -7,27 +7,26 @@ import contextlib
 from pathlib import Path
 
 from fairway.cluster import host_network
+from fairway.cluster.layout import Layout
 from fairway.cluster.record import Record
 from fairway.kernel import namespaces
 from fairway.nodeagent.removal import remove_all_pods
-from fairway.proxy.leftovers import CleanupFailed, remove_rules
+from fairway.proxy.userspace.channel import RelayChannel
 
 
 def tear_down(data: Path, record: Record) -> None:
     """Pods first, as their namespaces hang on the nodes'; then nodes, devices, routes and tables."""
     asyncio.run(_remove_pods(data))
-    _end_proxies(record)
+    _end_relays(record.layout)
     host_network.remove(record.layout, record.forwarding_was_off)
 
 
-def _end_proxies(record: Record) -> None:
-    """Rules go with their namespace. Only the userspace mode has a process that outlives its proxy."""
-    if record.proxy_mode != "userspace":
-        return
-    for node in record.layout.nodes:
+def _end_relays(layout: Layout) -> None:
+    """In userspace mode a node has one, and it outlives the proxy."""
+    for node in layout.nodes:
         if namespaces.exists(node.namespace):
-            with contextlib.suppress(CleanupFailed):
-                namespaces.run_inside(namespaces.path_of(node.namespace), remove_rules)
+            with contextlib.closing(RelayChannel(namespaces.path_of(node.namespace))) as relay:
+                relay.end()
 
 
 async def _remove_pods(data: Path) -> None:

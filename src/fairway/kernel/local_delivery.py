@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Protocol
 
-from fairway.kernel import namespaces
+from fairway.kernel import namespaces, sysctl
 
 _NET = Path("/proc/thread-self/net")
 # How our routes are told from others', and the number of our routing table.
@@ -39,7 +39,7 @@ class KernelLocalDelivery:
     def ensure(self) -> None:
         for version, route in self._routes():
             self._ip(version, "route", "replace", *route)
-        for version in ("-4", "-6"):
+        for version in self._versions():
             if not self._has_rule(version):
                 self._ip(version, "rule", "add", *self._rule())
 
@@ -48,20 +48,25 @@ class KernelLocalDelivery:
         return namespaces.run_inside(self._namespace, self._has_ranges)
 
     def remove(self) -> None:
-        for version in ("-4", "-6"):
+        for version in self._versions():
             while self._has_rule(version):
                 self._ip(version, "rule", "del", *self._rule())
         for version, route in self._routes():
             self._ip(version, "route", "del", *route, check=False)
 
     def _has_ranges(self) -> bool:
-        return all(_is_local(text) for text in self._ranges)
+        return all(_is_local(text) for text in self._ranges if ":" not in text or _speaks_ipv6())
+
+    def _versions(self) -> tuple[str, ...]:
+        return ("-4", "-6") if namespaces.run_inside(self._namespace, _speaks_ipv6) else ("-4",)
 
     def _routes(self) -> Iterator[tuple[str, tuple[str, ...]]]:
+        versions = self._versions()
         for text in self._ranges:
             version = "-6" if ":" in text else "-4"
-            yield version, ("local", text, "dev", "lo", "proto", _PROTOCOL)
-        for version in ("-4", "-6"):
+            if version in versions:
+                yield version, ("local", text, "dev", "lo", "proto", _PROTOCOL)
+        for version in versions:
             yield version, ("local", "default", "dev", "lo", "proto", _PROTOCOL, "table", _TABLE)
 
     def _rule(self) -> tuple[str, ...]:
@@ -92,6 +97,14 @@ class FakeLocalDelivery:
 
     def remove(self) -> None:
         self.there = False
+
+
+def _speaks_ipv6() -> bool:
+    """A kernel may be without, and an administrator may have turned it off."""
+    try:
+        return sysctl.read("net/ipv6/conf/lo/disable_ipv6") == "0"
+    except OSError:
+        return False
 
 
 def _is_local(text: str) -> bool:

@@ -235,6 +235,8 @@ def family_of(address: str) -> Family:
 
 def _in_family(addresses: list[str], family: Family) -> tuple[str, ...]:
     """Each once, in the order in which they are listed."""
+    if not addresses:
+        return ()
     found = dict.fromkeys(canonical(ip) for ip in addresses if ip and family_of(ip) is family)
     return tuple(ip for ip in found if ip)
 

@@ -131,12 +131,18 @@ class RelayChannel:
             self._connection.sendall(frame(request))
             while data := self._connection.recv(1 << 18):
                 for body in frames.feed(data):
-                    return answer(body)
+                    return _heard(answer(body))
         except OSError as error:
             self.close()
             raise RelayError(f"the relay does not answer: {error}") from error
         self.close()
         raise RelayError("the relay has ended")
+
+
+def _heard(said: Opened) -> Opened:
+    for error in said.errors:
+        log.error("the relay lost a connection by an error of its own", error=error)
+    return said
 
 
 def _start() -> socket.socket:

@@ -6,6 +6,7 @@ a connection costs two registrations and no task (docs/adr/060).
 
 from __future__ import annotations
 
+import contextlib
 import heapq
 import select
 import socket
@@ -14,6 +15,8 @@ from collections.abc import Callable
 
 Handler = Callable[[int], None]
 Work = Callable[[], None]
+# How many are kept until someone asks for them.
+_ERRORS = 10
 
 
 class Timer:
@@ -35,6 +38,7 @@ class Loop:
         self._timers: list[tuple[float, int, Timer]] = []
         self._timer_number = 0
         self._running = True
+        self.errors: list[str] = []
 
     def add(self, opened: socket.socket, events: int, handler: Handler) -> None:
         number = opened.fileno()
@@ -74,11 +78,15 @@ class Loop:
         for number, events in self._epoll.poll(timeout, 512):
             handler = handlers.get(number)
             if handler is not None:
-                handler(events)
+                try:
+                    handler(events)
+                except Exception as error:
+                    self._failed(error)
+                    self._abandon(number)
         if self._again:
             waiting, self._again = self._again, []
             for work in waiting:
-                work()
+                self._attempt(work)
         if self._timers:
             self._run_timers()
         if self._discarded:
@@ -88,6 +96,22 @@ class Loop:
 
     def close(self) -> None:
         self._epoll.close()
+
+    def _attempt(self, work: Work) -> None:
+        try:
+            work()
+        except Exception as error:
+            self._failed(error)
+
+    def _failed(self, error: Exception) -> None:
+        """One connection may be lost by a mistake of ours; all others must not be."""
+        if len(self.errors) < _ERRORS:
+            self.errors.append(f"{type(error).__name__}: {error}")
+
+    def _abandon(self, number: int) -> None:
+        if self._handlers.pop(number, None) is not None:
+            with contextlib.suppress(OSError):
+                self._epoll.unregister(number)
 
     def _pause(self) -> float:
         if self._again:
@@ -102,4 +126,4 @@ class Loop:
             _, _, timer = heapq.heappop(self._timers)
             work, timer.work = timer.work, None
             if work is not None:
-                work()
+                self._attempt(work)

@@ -1,7 +1,7 @@
 """What the proxy and its relay tell each other, over a socket of this network namespace.
 
-Values only. A frame is four bytes of length and the message; every request has one answer. `VERSION` changes
-with any of them: a relay of another version is told to retire and another one is started.
+Values only. A frame is four bytes of length and the message; every request has one answer. A relay of another
+`VERSION` is told to retire, and another one is started; so `Hello`, `Retire` and `End` must stay as they are.
 """
 
 from __future__ import annotations
@@ -77,10 +77,11 @@ class End(msgspec.Struct, frozen=True, tag=True, array_like=True):
 
 
 class Opened(msgspec.Struct, frozen=True, tag=True, array_like=True):
-    """The answer to every request; `bound` only to `Serve`."""
+    """The answer to every request, with `bound` to `Serve`; `errors` are the relay's own since the last."""
 
     version: int = VERSION
     bound: tuple[Bound, ...] = ()
+    errors: tuple[str, ...] = ()
 
 
 Request = Hello | Serve | Forget | KeepOnly | Retire | End

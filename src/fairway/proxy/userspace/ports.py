@@ -16,6 +16,7 @@ FIRST, LAST = 61000, 65535
 _ADDRESSES = 250
 _FREEBIND_V6 = 78
 _BACKLOG = 4096
+_PROBE_AFTER, _PROBE_EVERY = 60, 15
 
 
 class PortsUsedUp(OSError):
@@ -70,5 +71,12 @@ def _prepare_listening(opened: socket.socket) -> None:
     """Connections inherit the options of the socket they came by."""
     # Connections of a listener that is gone may still hold the port.
     opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    opened.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    prepare_carrying(opened)
+
+
+def prepare_carrying(opened: socket.socket) -> None:
+    """Small pieces go at once. And as clients' own probes end here, it is on us to notice a dead peer."""
     opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    opened.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, _PROBE_AFTER)
+    opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, _PROBE_EVERY)

@@ -16,6 +16,8 @@ import sys
 import time
 from collections.abc import Iterable
 
+import msgspec
+
 from fairway.proxy.userspace import messages
 from fairway.proxy.userspace.balancer import Balancer
 from fairway.proxy.userspace.loop import Loop
@@ -25,6 +27,7 @@ from fairway.proxy.userspace.tcp import Shared, TcpListener
 from fairway.proxy.userspace.udp import UdpListener
 
 _SWEEP_SECONDS = 10.0
+_RETIRING_SECONDS = 0.5
 _NOWHERE = Bound("", 0)
 
 
@@ -34,7 +37,6 @@ class Relay:
     def __init__(self, loop: Loop) -> None:
         self._loop, self._ports, self._shared = loop, Ports(), Shared()
         self._listeners: dict[str, tuple[TcpListener | UdpListener, Bound]] = {}
-        self._retiring = False
         self._sweep()
 
     def handle(self, request: messages.Request) -> Opened:
@@ -47,7 +49,7 @@ class Relay:
                 self._forget(self._listeners.keys() - set(keys))
             case Retire():
                 self._forget(list(self._listeners))
-                self._retiring = True
+                self._end_with_the_last()
             case messages.End():
                 self._loop.stop()
         return Opened()
@@ -83,9 +85,13 @@ class Relay:
             listener.balancer.forget_expired()
             if isinstance(listener, UdpListener):
                 listener.end_idle()
-        if self._retiring and not self._shared.counters.open:
-            self._loop.stop()
         self._loop.later(_SWEEP_SECONDS, self._sweep)
+
+    def _end_with_the_last(self) -> None:
+        if self._shared.counters.open:
+            self._loop.later(_RETIRING_SECONDS, self._end_with_the_last)
+        else:
+            self._loop.stop()
 
 
 class Control:
@@ -124,19 +130,25 @@ class Control:
             self._hang_up()
             return
         for body in self._frames.feed(data):
-            self._answer(messages.request(body))
+            try:
+                request = messages.request(body)
+            except msgspec.DecodeError:
+                self._hang_up()  # what speaks another language must not end what is being carried
+                return
+            self._answer(request)
 
     def _answer(self, request: messages.Request) -> None:
         if isinstance(request, Retire):
             # Free the name for the successor before the answer says so.
             self._loop.discard(self._listening)
             self._listening.close()
-        answer = messages.frame(self._relay.handle(request))
+        answer = self._relay.handle(request)
         if self._proxy is None:
             return
+        errors, self._loop.errors = tuple(self._loop.errors), []
         try:
             self._proxy.setblocking(True)
-            self._proxy.sendall(answer)
+            self._proxy.sendall(messages.frame(msgspec.structs.replace(answer, errors=errors)))
             self._proxy.setblocking(False)
         except OSError:
             self._hang_up()

@@ -18,8 +18,8 @@ _VIEW = memoryview(_BUFFER)
 _PIPE_SIZE = 1 << 20
 # After this much in one direction it is worth a pipe.
 _MUCH = 1 << 17
-# Moves before others have their turn.
-_ROUNDS = 16
+# Moves before others have their turn; one by splice may be a megabyte.
+_ROUNDS, _SPLICES = 8, 2
 _NOW = socket.MSG_DONTWAIT
 _SPLICE = os.SPLICE_F_MOVE | os.SPLICE_F_NONBLOCK
 
@@ -37,8 +37,8 @@ class Pipes:
         made = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         try:
             fcntl.fcntl(made[1], fcntl.F_SETPIPE_SZ, _PIPE_SIZE)
-        except PermissionError:
-            pass  # without root there is a limit to the sum of all pipes; a small one will do
+        except OSError:
+            pass  # there are limits to the size of one and to the sum of all; a small one will do
         return made
 
     def give_back(self, pipe: tuple[int, int], empty: bool) -> None:
@@ -126,7 +126,7 @@ class Stream:
         assert self._pipe is not None
         reading, writing = self._pipe
         source, target = self._source.fileno(), self._target.fileno()
-        for _ in range(_ROUNDS):
+        for _ in range(_SPLICES):
             while self._in_pipe:
                 self._in_pipe -= os.splice(reading, target, self._in_pipe, flags=_SPLICE)
             self._in_pipe = os.splice(source, writing, _PIPE_SIZE, flags=_SPLICE)

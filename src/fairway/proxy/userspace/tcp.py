@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from fairway.proxy.userspace.balancer import Balancer
 from fairway.proxy.userspace.loop import Loop, Timer
 from fairway.proxy.userspace.messages import Backend
+from fairway.proxy.userspace.ports import prepare_carrying
 from fairway.proxy.userspace.streams import ENDING, Pipes, Stream
 from fairway.proxy.userspace.transparency import appear_as
 
@@ -121,7 +122,7 @@ class Connection:
         family = self._client.family
         try:
             server = self._server = socket.socket(family, _KIND)
-            server.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            prepare_carrying(server)
             if backend.transparent and self._balancer.shows(self._peer, backend):
                 appear_as(server, self._peer)
             code = server.connect_ex((backend.address, backend.port))
@@ -183,6 +184,10 @@ class Connection:
         self._up = Stream(self._client, self._server, self._shared.pipes)
         self._down = Stream(self._server, self._client, self._shared.pipes)
         self._loop.replace(self._server, self._server_event)
+        # Most clients have spoken by now; an event for it would come a turn later.
+        self._pump(self._up, 0)
+        if self._server is None:
+            return
         self._loop.add(self._client, _EVENTS, self._client_event)
         if events & _INCOMING:
             # Data came with the answer; its edge has passed.

@@ -251,3 +251,25 @@ def test_messages_arrive_whole_however_they_are_cut() -> None:
     received = [messages.request(body) for byte in stream for body in frames.feed(bytes([byte]))]
     assert received == sent
     assert messages.answer(messages.frame(Opened())[4:]) == Opened()
+
+
+def test_an_error_of_our_own_costs_no_other_connection(bench: Bench) -> None:
+    server, backend = bench.backend()
+    bench.balancer.update((backend,))
+    client = bench.connect()
+    connection = bench.accept(server)
+    mine, other = socket.socketpair()
+    bench.opened += [mine, other]
+
+    def fail(events: int = 0) -> None:
+        raise ValueError("a mistake")
+
+    bench.loop.add(mine, select.EPOLLIN, fail)
+    bench.loop.later(0, fail)
+    bench.loop.again(fail)
+    other.send(b"x")
+    client.sendall(b"carried")
+    assert bench.until(lambda: connection.recv(100)) == b"carried"
+    for _ in range(20):
+        bench.loop.turn(0)
+    assert bench.loop.errors == ["ValueError: a mistake"] * 3
