@@ -8,7 +8,7 @@ from pathlib import Path
 
 from benchmarks.report import Report
 
-NAMES = ("api", "up", "ingress", "proxy_modes")
+NAMES = ("api", "proxy", "proxy_modes", "up", "ingress")
 
 
 def main() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import signal
 from collections.abc import Awaitable, Coroutine
 from typing import Any
@@ -13,9 +14,9 @@ import uvloop
 from fairway import logs
 
 
-def run_component(name: str, work: Coroutine[Any, Any, None]) -> None:
+def run_component(name: str, work: Coroutine[Any, Any, None], level: int = logging.INFO) -> None:
     """Run until it ends, or until SIGTERM or Ctrl-C ends it in an orderly way."""
-    logs.configure(name)
+    logs.configure(name, level)
     uvloop.run(until_signalled(work))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -48,8 +48,8 @@ class NodeProxy:
 class Fleet:
     """The proxies of all nodes; what one is told, all are told."""
 
-    def __init__(self, network: Network) -> None:
-        self.proxies = [NodeProxy(node) for node in network.nodes]
+    def __init__(self, network: Network, proxy: Callable[[Node], Any] = NodeProxy) -> None:
+        self.proxies = [proxy(node) for node in network.nodes]
         self._services: dict[str, Service] = {}
         self._slices: dict[str, EndpointSlice] = {}
 

@@ -2,138 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import signal
-import subprocess
-import sys
-import time
-from collections.abc import Awaitable, Callable, Iterator
-from pathlib import Path
-from typing import Any, TypeVar
+from collections.abc import Iterator
 
 import pytest
 
-from fairway.api.resources import ENDPOINT_SLICES, LEASES, NODES, SERVICES, Resource
-from fairway.client import Client, KubeConfig, NotFound
+from fairway.api.resources import NODES
+from fairway.client import NotFound
 
-from .topology import Namespace, Network, Pod, connect, network, tcp, udp
-
-T = TypeVar("T")
-TARGET = 9376
-PORT = 6443
-
-
-class Process:
-    """A `fairway` command inside a namespace, which can be killed and started again."""
-
-    def __init__(self, where: Namespace, log: Path, *arguments: str) -> None:
-        program = "from fairway.cli.main import main; main()"
-        self._command = ["nsenter", f"--net={where.path}", sys.executable, "-c", program, *arguments]
-        self._log = log
-        self.start()
-
-    def start(self) -> None:
-        with self._log.open("ab") as output:
-            self._process = subprocess.Popen(self._command, stdout=output, stderr=output)
-
-    def kill(self, number: int = signal.SIGKILL) -> None:
-        self._process.send_signal(number)
-        self._process.wait(10)
-
-
-class Cluster:
-    def __init__(self, net: Network, folder: Path) -> None:
-        self.net, self._folder = net, folder
-        self.apiserver = Process(
-            net.lan,
-            folder / "apiserver.log",
-            *("apiserver", "--data", str(folder), "--port", str(PORT), "--bind", "127.0.0.1,172.30.96.1"),
-        )
-        admin = folder / "kubeconfig"
-        eventually(admin.exists, within=10)
-        self._remote = folder / "remote.kubeconfig"
-        self._remote.write_text(admin.read_text().replace("127.0.0.1", "172.30.96.1"))
-        self.proxies = [self._proxy(node.name, node.namespace) for node in net.nodes]
-
-    def _proxy(self, name: str, where: Namespace) -> Process:
-        return Process(
-            where,
-            self._folder / f"{name}.log",
-            *("proxy", "--kubeconfig", str(self._remote), "--hostname-override", name),
-            *("--cluster-cidr", "10.244.0.0/16"),
-        )
-
-    def call(self, work: Callable[[Client], Awaitable[T]]) -> T:
-        """As the administrator, from inside the LAN."""
-
-        async def connected() -> T:
-            async with Client(KubeConfig.load(self._folder / "kubeconfig"), component="test") as client:
-                return await work(client)
-
-        return self.net.lan.run(lambda: asyncio.run(connected()))
-
-    def put(self, resource: Resource, obj: dict[str, Any]) -> int:
-        """Create or replace; returns its revision."""
-
-        async def work(client: Client) -> dict[str, Any]:
-            meta = obj["metadata"]
-            try:
-                patch = {key: value for key, value in obj.items() if key not in ("kind", "apiVersion")}
-                return await client.patch(resource, meta["name"], patch, namespace=meta.get("namespace"))
-            except NotFound:
-                whole = {"apiVersion": resource.api_version, "kind": resource.kind} | obj
-                return await client.create(resource, whole, namespace=meta.get("namespace"))
-
-        return int(self.call(work)["metadata"]["resourceVersion"])
-
-    def service(self, name: str, ip: str, protocol: str = "TCP", **spec: Any) -> None:
-        port = {"port": 80, "targetPort": TARGET, "protocol": protocol}
-        meta = {"name": name, "namespace": "default"}
-        self.put(SERVICES, {"metadata": meta, "spec": {"clusterIP": ip, "ports": [port]} | spec})
-
-    def endpoints(
-        self, name: str, pods: list[Pod], protocol: str = "TCP", zones: dict[str, str] | None = None
-    ) -> int:
-        hints = {pod: {"hints": {"forZones": [{"name": zone}]}} for pod, zone in (zones or {}).items()}
-        meta = {
-            "name": f"{name}-1",
-            "namespace": "default",
-            "labels": {"kubernetes.io/service-name": name},
-        }
-        entries = [
-            {"addresses": [pod.ip], "conditions": {"ready": True}} | hints.get(pod.name, {}) for pod in pods
-        ]
-        ports = [{"name": "", "port": TARGET, "protocol": protocol}]
-        return self.put(
-            ENDPOINT_SLICES,
-            {"metadata": meta, "addressType": "IPv4", "endpoints": entries, "ports": ports},
-        )
-
-    def progress(self, node: str) -> int:
-        async def work(client: Client) -> int:
-            lease = await client.get(LEASES, f"fairway-progress-{node}", namespace="kube-system")
-            return int(lease["metadata"]["annotations"]["fairway.dev/programmed"])
-
-        return self.call(work)
-
-    def close(self) -> None:
-        for process in (*self.proxies, self.apiserver):
-            process.kill(signal.SIGTERM)
-
-
-def eventually(check: Callable[[], object], within: float = 3.0) -> None:
-    """Until it is true and raises nothing."""
-    deadline = time.monotonic() + within
-    while True:
-        try:
-            if check():
-                return
-            failure: Exception | None = None
-        except Exception as error:
-            failure = error
-        if time.monotonic() > deadline:
-            raise AssertionError("it never came true") from failure
-        time.sleep(0.005)
+from .proxy_cluster import TARGET, Cluster, eventually
+from .topology import connect, network, tcp, udp
 
 
 @pytest.fixture(scope="module")
@@ -212,7 +90,7 @@ def test_tables_of_others_are_left_alone(cluster: Cluster) -> None:
     proxy.start()
     cluster.service("d", "10.96.0.24")
     cluster.endpoints("d", [node.pods[0]])
-    eventually(lambda: tcp(node.namespace, "10.96.0.24", 80), within=10)
+    eventually(lambda: tcp(node.namespace, "10.96.0.24", 80))
     assert "table ip somebody" in node.namespace.command("nft", "list", "tables")
 
 
@@ -229,7 +107,7 @@ def test_connections_survive_the_killing_of_the_proxy_and_changes_made_meanwhile
         assert name(tcp(cluster.net.client, "10.96.0.25", 80)) == "web-1"
         cluster.endpoints("e", [second])
         cluster.proxies[0].start()
-        eventually(lambda: name(tcp(cluster.net.client, "10.96.0.25", 80)) == "web-2", within=10)
+        eventually(lambda: name(tcp(cluster.net.client, "10.96.0.25", 80)) == "web-2")
         connection.sendall(b"still there")
         assert connection.recv(100) == b"still there"
 
@@ -262,8 +140,8 @@ def test_everything_goes_on_while_the_api_server_is_away(cluster: Cluster) -> No
     for _ in range(10):
         assert name(tcp(cluster.net.client, "10.96.0.28", 80)) == "web-1"
     cluster.apiserver.start()
-    eventually(lambda: cluster.endpoints("h", [second]), within=10)
-    eventually(lambda: name(tcp(cluster.net.client, "10.96.0.28", 80)) == "web-2", within=15)
+    eventually(lambda: cluster.endpoints("h", [second]))
+    eventually(lambda: name(tcp(cluster.net.client, "10.96.0.28", 80)) == "web-2")
 
 
 def test_the_lease_is_taken_away_when_the_proxy_ends_in_order(cluster: Cluster) -> None:
@@ -273,4 +151,4 @@ def test_the_lease_is_taken_away_when_the_proxy_ends_in_order(cluster: Cluster) 
     with pytest.raises(NotFound):
         cluster.progress("node-2")
     proxy.start()
-    eventually(lambda: cluster.progress("node-2"), within=10)
+    eventually(lambda: cluster.progress("node-2"))

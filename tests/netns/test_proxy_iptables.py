@@ -22,8 +22,8 @@ from fairway.proxy.iptables.applier import Applier, Kernel
 from fairway.proxy.settings import Settings
 from fairway.proxy.topology import Place
 
+from .proxy_cluster import Cluster, eventually
 from .proxy_nodes import SETTINGS, Fleet, NodeProxy
-from .test_proxy_component import Cluster, Process, eventually
 from .topology import Namespace, Network, Node, Pod, connect, network, tcp, udp
 
 VIP, VIP6 = "10.96.0.80", "fd00:96::80"
@@ -300,21 +300,11 @@ def answers_ping(where: Namespace, address: str) -> bool:
 # -- as a process --------------------------------------------------------------------------------------
 
 
-class IptablesCluster(Cluster):
-    def _proxy(self, name: str, where: Namespace) -> Process:
-        return Process(
-            where,
-            self._folder / f"{name}.log",
-            *("proxy", "--kubeconfig", str(self._remote), "--hostname-override", name),
-            *("--cluster-cidr", "10.244.0.0/16", "--proxy-mode", "iptables"),
-        )
-
-
 def test_the_command_serves_repairs_survives_a_kill_and_cleans_up(tmp_path: Path) -> None:
     with network() as net:
         node = net.add_node()
         pod = net.add_pod(node, "web-1", TARGET)
-        cluster = IptablesCluster(net, tmp_path)
+        cluster = Cluster(net, tmp_path, "--proxy-mode", "iptables")
         try:
             cluster.service("web", VIP)
             cluster.endpoints("web", [pod])

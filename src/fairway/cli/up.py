@@ -13,6 +13,7 @@ import click
 from fairway.cli.connection import data_option
 from fairway.cluster.layout import MOST_NODES, Layout
 from fairway.cluster.record import Claim, read_record
+from fairway.proxy.modes import MODES
 
 DEFAULT_PORT = 6443
 
@@ -35,7 +36,7 @@ class Progress:
 @data_option
 @click.option("--nodes", default=1, show_default=True, type=click.IntRange(1, MOST_NODES))
 @click.option("--port", type=int, help=f"the API server's port (default: the first free from {DEFAULT_PORT})")
-@click.option("--proxy-mode", default="nftables", show_default=True, type=click.Choice(["nftables"]))
+@click.option("--proxy-mode", default="nftables", show_default=True, type=click.Choice(MODES))
 @click.option("--detach", is_flag=True, help="return once it is up, and leave it running")
 def command(data: Path, nodes: int, port: int | None, proxy_mode: str, detach: bool) -> None:
     if os.geteuid() != 0:

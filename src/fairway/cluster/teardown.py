@@ -3,17 +3,30 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from pathlib import Path
 
 from fairway.cluster import host_network
+from fairway.cluster.layout import Layout
 from fairway.cluster.record import Record
+from fairway.kernel import namespaces
 from fairway.nodeagent.removal import remove_all_pods
+from fairway.proxy.userspace.channel import RelayChannel
 
 
 def tear_down(data: Path, record: Record) -> None:
     """Pods first, as their namespaces hang on the nodes'; then nodes, devices, routes and tables."""
     asyncio.run(_remove_pods(data))
+    _end_relays(record.layout)
     host_network.remove(record.layout, record.forwarding_was_off)
+
+
+def _end_relays(layout: Layout) -> None:
+    """In userspace mode a node has one, and it outlives the proxy."""
+    for node in layout.nodes:
+        if namespaces.exists(node.namespace):
+            with contextlib.closing(RelayChannel(namespaces.path_of(node.namespace))) as relay:
+                relay.end()
 
 
 async def _remove_pods(data: Path) -> None:

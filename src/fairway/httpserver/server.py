@@ -39,8 +39,9 @@ class HttpServer:
         self._tls = tls
         self._listeners: list[asyncio.Server] = []
 
-    async def listen(self, host: str, port: int) -> int:
-        """Start listening; returns the port, which matters when 0 was asked for."""
+    async def listen(self, host: str | None, port: int) -> int:
+        """Start listening, without a host on every address of both families; returns the port, which
+        matters when 0 was asked for."""
         server = await asyncio.get_running_loop().create_server(
             lambda: HttpProtocol(self),
             host,

@@ -5,6 +5,7 @@ Only framing belongs here; what the messages of conntrack and nf_tables mean is 
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
 import struct
@@ -87,6 +88,47 @@ class Socket:
                     yield data[body:end]
                 if once:
                     return
+
+
+class Announcements:
+    """What the kernel tells everyone in a group (NFNLGRP_…), in the namespace it was opened in."""
+
+    def __init__(self, group: int, buffer: int = 1 << 17) -> None:
+        self._socket = socket.socket(
+            socket.AF_NETLINK,
+            socket.SOCK_RAW | socket.SOCK_CLOEXEC | socket.SOCK_NONBLOCK,
+            _NETLINK_NETFILTER,
+        )
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer)
+        self._socket.bind((0, 1 << (group - 1)))
+
+    def fileno(self) -> int:
+        return self._socket.fileno()
+
+    def close(self) -> None:
+        self._socket.close()
+
+    def take(self) -> Iterator[tuple[int, bytes] | None]:
+        """The kind and the attributes of every message that waits; None where some were lost."""
+        while True:
+            try:
+                data = self._socket.recv(1 << 18)
+            except BlockingIOError:
+                return
+            except OSError as error:
+                if error.errno != errno.ENOBUFS:
+                    raise
+                yield None
+                continue
+            yield from _messages(data)
+
+
+def _messages(data: bytes) -> Iterator[tuple[int, bytes]]:
+    at = 0
+    while at + _BODY <= len(data):
+        length, kind, _, _, _ = _HEADER.unpack_from(data, at)
+        yield kind, data[at + _BODY : at + length]
+        at += (max(length, _BODY) + 3) & ~3
 
 
 def attribute(kind: int, value: bytes) -> bytes:

@@ -25,7 +25,9 @@ _TERSE_OUTPUT = 1 << 11
 
 _SUBSYSTEM = 10 << 8
 _GET_RULES, _GET_ELEMENTS, _GET_GENERATION = _SUBSYSTEM | 7, _SUBSYSTEM | 13, _SUBSYSTEM | 16
-_GENERATION_ID = 1
+_NEW_GENERATION = _SUBSYSTEM | 15
+_GENERATION_ID, _GENERATION_THREAD = 1, 2
+_ANNOUNCED = 7
 _ELEMENT_LIST = 3
 _LARGE = 1 << 18
 _TOO_LARGE = os.strerror(errno.EMSGSIZE)
@@ -120,6 +122,43 @@ class LibNftables:
             reason = _first_lines(error) or "refused without a reason"
             raise TransactionTooLarge(reason) if _TOO_LARGE in reason else NftablesError(reason)
         return output
+
+
+class TableWatch:
+    """Tells when another process has committed something about tables of one name."""
+
+    def __init__(self, table: str) -> None:
+        self._announcements = nfnetlink.Announcements(_ANNOUNCED)
+        self._name = table.encode() + b"\0"
+        self._named = False
+
+    def fileno(self) -> int:
+        return self._announcements.fileno()
+
+    def was_touched(self) -> bool:
+        """Reads all that has been announced. Also true if too much was announced to know."""
+        touched = False
+        for message in self._announcements.take():
+            if message is None:
+                touched, self._named = True, False
+                continue
+            kind, attributes = message
+            if kind != _NEW_GENERATION:
+                self._named = self._named or self._name in attributes
+                continue
+            # The last message of a commit.
+            touched = touched or (self._named and not _is_own(attributes))
+            self._named = False
+        return touched
+
+    def close(self) -> None:
+        self._announcements.close()
+
+
+def _is_own(attributes: bytes) -> bool:
+    """Whether a thread of this process made the commit. Numbers differ inside a container: then never."""
+    thread = int.from_bytes(dict(nfnetlink.attributes(attributes)).get(_GENERATION_THREAD, b""), "big")
+    return os.path.exists(f"/proc/self/task/{thread}")
 
 
 def generation(connection: nfnetlink.Socket) -> int:

@@ -22,3 +22,8 @@ def write(name: str, value: str) -> str:
     if before != value:
         _path(name).write_text(value)
     return before
+
+
+def write_own(name: str, value: str) -> None:
+    """A setting of this process itself, such as `oom_score_adj`."""
+    (Path("/proc/self") / name).write_text(value)

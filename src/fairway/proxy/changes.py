@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from fairway.api.objects import EndpointSlice, Service
 from fairway.proxy.model import (
     HEADLESS_LABEL,
     PROXY_NAME_LABEL,
@@ -21,6 +20,7 @@ from fairway.proxy.model import (
     slice_endpoints,
 )
 from fairway.proxy.topology import Place, Pools, merge, pools
+from fairway.proxy.views import EndpointSlice, Service
 
 
 class PortState(msgspec.Struct, frozen=True, gc=False):

@@ -5,12 +5,14 @@ Which flows those are is decided in `stale_flows`; here they are looked for and 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Container, Iterable, Iterator
+from dataclasses import dataclass, field
 
 import structlog
 
 from fairway.kernel.conntrack import Conntrack
+from fairway.metrics import Figure
 from fairway.proxy.model import Family
 from fairway.proxy.settings import in_family
 from fairway.proxy.stale_flows import Expectation, stale
@@ -25,6 +27,7 @@ _FEW = 8
 class FlowCleaner:
     conntrack: Conntrack
     local_addresses: Callable[[], Container[str]]
+    deleted: Counter[Family] = field(default_factory=Counter)
 
     def clean(self, expectations: Iterable[Expectation], ranges: tuple[str, ...] = ()) -> None:
         """Delete stale UDP flows. The new rules must be in force, so that none can come back."""
@@ -44,5 +47,13 @@ class FlowCleaner:
         gone = stale(flows, mine, self.local_addresses(), ranges)
         for flow in gone:
             self.conntrack.delete(version, flow)
+        self.deleted[family] += len(gone)
         if gone:
             log.info("deleted stale flows", protocol="udp", family=str(family), flows=len(gone))
+
+    def figures(self) -> Iterator[Figure]:
+        """For /metrics."""
+        for family, label in ((Family.IPV4, "IPv4"), (Family.IPV6, "IPv6")):
+            about = "Stale entries of connection tracking that were deleted"
+            name = "kubeproxy_conntrack_reconciler_deleted_entries_total"
+            yield Figure(name, self.deleted[family], (("ip_family", label),), "counter", about)

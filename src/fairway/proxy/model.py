@@ -14,7 +14,7 @@ from functools import lru_cache
 
 import msgspec
 
-from fairway.api import objects
+from fairway.proxy import views
 
 PROXY_NAME_LABEL = "service.kubernetes.io/service-proxy-name"
 HEADLESS_LABEL = "service.kubernetes.io/headless"
@@ -79,6 +79,7 @@ class ServicePort(msgspec.Struct, frozen=True, gc=False):
     listed_source_ranges: tuple[str, ...] = ()
     """The source ranges as they are listed, for modes that show them so; none if one of them is everyone."""
     health_check_node_port: int = 0
+    """Where load balancers ask whether this node has endpoints; 0 for nowhere."""
 
     @property
     def external(self) -> bool:
@@ -92,7 +93,9 @@ class ServicePort(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def uses_local_endpoints(self) -> bool:
-        return self.internal_local or (self.external_local and self.external)
+        return self.internal_local or (
+            self.external_local and (self.external or self.health_check_node_port > 0)
+        )
 
 
 class Endpoint(msgspec.Struct, frozen=True, order=True, gc=False):
@@ -112,7 +115,7 @@ class Endpoint(msgspec.Struct, frozen=True, order=True, gc=False):
         return self.ready or (self.serving and self.terminating)
 
 
-def is_proxied(service: objects.Service) -> bool:
+def is_proxied(service: views.Service) -> bool:
     """Headless Services, names for the outside, and Services of another proxy have nothing to program."""
     labels = service.metadata.labels or {}
     return (
@@ -123,7 +126,7 @@ def is_proxied(service: objects.Service) -> bool:
     )
 
 
-def service_ports(service: objects.Service) -> Iterator[ServicePort]:
+def service_ports(service: views.Service) -> Iterator[ServicePort]:
     """Every port of a Service, once for each family that it has a cluster IP in."""
     if not is_proxied(service):
         return
@@ -143,7 +146,7 @@ def service_ports(service: objects.Service) -> Iterator[ServicePort]:
 
 
 def _shared(
-    service: objects.Service, family: Family
+    service: views.Service, family: Family
 ) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...] | None, int, bool, bool, tuple[str, ...], int]:
     """The fields of a ServicePort that are the same for all ports of a Service in one family."""
     spec = service.spec
@@ -169,7 +172,7 @@ def _shared(
     )
 
 
-def slice_endpoints(view: objects.EndpointSlice) -> Iterator[tuple[ServicePortName, Endpoint]]:
+def slice_endpoints(view: views.EndpointSlice) -> Iterator[tuple[ServicePortName, Endpoint]]:
     """Every address of a slice with every port of it, under the Service port it stands behind."""
     family = {"IPv4": Family.IPV4, "IPv6": Family.IPV6}.get(view.address_type)
     meta = view.metadata
@@ -189,7 +192,7 @@ def slice_endpoints(view: objects.EndpointSlice) -> Iterator[tuple[ServicePortNa
                 yield name, _endpoint(ip, port.port, endpoint)
 
 
-def _endpoint(ip: str, port: int, view: objects.Endpoint) -> Endpoint:
+def _endpoint(ip: str, port: int, view: views.Endpoint) -> Endpoint:
     conditions, hints = view.conditions, view.hints
     ready = conditions.ready is not False
     return Endpoint(
@@ -232,6 +235,8 @@ def family_of(address: str) -> Family:
 
 def _in_family(addresses: list[str], family: Family) -> tuple[str, ...]:
     """Each once, in the order in which they are listed."""
+    if not addresses:
+        return ()
     found = dict.fromkeys(canonical(ip) for ip in addresses if ip and family_of(ip) is family)
     return tuple(ip for ip in found if ip)
 
@@ -268,7 +273,7 @@ def _network(text: str) -> Network | None:
         return None
 
 
-def _affinity_seconds(spec: objects.ServiceSpec) -> int:
+def _affinity_seconds(spec: views.ServiceSpec) -> int:
     if spec.session_affinity != "ClientIP":
         return 0
     config = spec.session_affinity_config

@@ -12,11 +12,11 @@ from typing import cast
 from fairway.proxy.programming import Mode
 from fairway.proxy.settings import Settings
 
-MODES = ("nftables", "iptables")
+MODES = ("nftables", "iptables", "userspace")
 
 
 class ModeNotBuilt(ValueError):
-    """A proxy mode that Kubernetes has and this release doesn't."""
+    """A proxy mode that this release doesn't have."""
 
 
 def opened(name: str, settings: Settings, node: str) -> AbstractContextManager[Mode[Settings]]:
@@ -28,4 +28,4 @@ def opened(name: str, settings: Settings, node: str) -> AbstractContextManager[M
 
 def check_mode(name: str) -> None:
     if name not in MODES:
-        raise ModeNotBuilt(f"proxy mode {name} is not built yet; there is: {', '.join(MODES)}")
+        raise ModeNotBuilt(f"there is no proxy mode {name}; choose one of: {', '.join(MODES)}")

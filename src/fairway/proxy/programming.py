@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar, runtime_checkable
 
 import structlog
 
 from fairway.client.backoff import Backoff
+from fairway.metrics import Figure
 from fairway.proxy.changes import PortState, Tracker
 
 log = structlog.get_logger()
@@ -45,6 +46,58 @@ class Mode(Protocol[S_contra]):
         """Leave nothing of this mode behind, whatever is there of it."""
 
 
+@runtime_checkable
+class Describing(Protocol):
+    """A mode that can say what is programmed for a Service. Called from the same thread as the others."""
+
+    def describe(self, service: str) -> str:
+        """Readable text for `namespace/name`; empty if nothing is programmed for it."""
+
+
+@runtime_checkable
+class Counting(Protocol):
+    """A mode with figures of its own for /metrics. Called from the same thread as the others."""
+
+    def figures(self) -> Iterable[Figure]: ...
+
+
+class Watch(Protocol):
+    """Tells when someone may have changed what was programmed; our own changes may be told, too."""
+
+    def fileno(self) -> int: ...
+    def was_touched(self) -> bool:
+        """Reads what has come, without waiting. Called from the event loop."""
+
+
+@runtime_checkable
+class Watched(Protocol):
+    """A mode that needn't be asked all the time whether it is intact."""
+
+    @property
+    def watch(self) -> Watch | None: ...
+
+
+class Observer(Protocol):
+    """Who wants to know how programming goes."""
+
+    def queued(self) -> None:
+        """Something waits to be programmed."""
+
+    def programmed(self, changes: Changes, everything: bool, took: float) -> None:
+        """It is in force; `took` is 0.0 if nothing had to be done."""
+
+    def failed(self) -> None: ...
+    def repaired(self) -> None:
+        """Someone else's changes were noticed and will be undone."""
+
+
+class _Nobody:
+    def queued(self) -> None: ...
+    def programmed(self, changes: Changes, everything: bool, took: float) -> None: ...
+    def failed(self) -> None: ...
+    def repaired(self) -> None: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Pace:
     """All in seconds."""
@@ -55,6 +108,10 @@ class Pace:
     """A change that comes sooner than this after the last one belongs to a burst."""
     check: float = 1.0
     """How often someone else's changes are looked for."""
+    least: float = 0.0
+    """The time from one programming to the next."""
+    everything: float = 0.0
+    """How often everything is synchronised for no other reason; 0 for never."""
 
 
 class Programmer(Generic[S]):
@@ -68,6 +125,7 @@ class Programmer(Generic[S]):
         pace: Pace = Pace(),  # noqa: B008  (immutable)
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        observer: Observer = _Nobody(),  # noqa: B008  (stateless)
     ) -> None:
         """`revision` says how far the tracker is, `reached` is told how far the kernel is."""
         self._tracker, self._mode, self._worker = tracker, mode, worker
@@ -78,15 +136,29 @@ class Programmer(Generic[S]):
         self._settings: S | None = None
         self._must_synchronise = True
         self._pending: dict[str, tuple[PortState, ...]] = {}
-        self._ended = self._checked = -1e9
+        self._observer = observer
+        self._ended = self._checked = self._synchronised = -1e9
+        self._suspicious = False
+        # How long the last look took: looking must not become what we mostly do.
+        self._look = 0.0
 
     def wake(self) -> None:
         """The tracker has news."""
+        self._observer.queued()
         self._awake.set()
 
     def configure(self, settings: S) -> None:
         self._settings = settings
+        self.wake()
+
+    def suspect(self) -> None:
+        """Someone may have changed what was programmed: look soon."""
+        self._suspicious = True
         self._awake.set()
+
+    async def ask(self, question: Callable[[], T]) -> T:
+        """Have the mode asked something between two changes."""
+        return await self._in_worker(question)
 
     async def run(self, ready: Callable[[], None] = lambda: None) -> None:
         """For ever. Calls `ready` once everything known at the start is in force."""
@@ -104,20 +176,31 @@ class Programmer(Generic[S]):
                 await self._awake.wait()
         except TimeoutError:
             return
-        if self._clock() - self._ended < self._pace.burst:
+        since = self._clock() - self._ended
+        if since < self._pace.least:
+            await self._sleep(self._pace.least - since)
+        elif since < self._pace.burst:
             await self._sleep(self._pace.gather)
 
     async def _check(self) -> None:
-        if self._clock() - self._checked < self._pace.check:
+        began = self._clock()
+        if 0 < self._pace.everything <= began - self._synchronised:
+            self._must_synchronise = True
             return
+        patience = 10 * self._look if self._suspicious else self._pace.check
+        if began - self._checked < patience:
+            return
+        self._suspicious = False
         try:
             intact = await self._in_worker(self._mode.is_intact)
         except Exception as error:
             log.warning("could not look at what is programmed", error=str(error))
             intact = False
         self._checked = self._clock()
+        self._look = min(self._checked - began, self._pace.check / 10)
         if not intact:
             log.warning("someone else has changed what was programmed; putting it back")
+            self._observer.repaired()
             self._must_synchronise = True
 
     async def _until_programmed(self) -> None:
@@ -129,6 +212,7 @@ class Programmer(Generic[S]):
                 await self._program(self._pending)
             except Exception as error:
                 pause = self._backoff.next()
+                self._observer.failed()
                 log.error("programming failed", error=str(error), retry_in=round(pause, 2))
                 await self._sleep(pause)
                 continue
@@ -139,6 +223,7 @@ class Programmer(Generic[S]):
 
     async def _program(self, changes: Changes) -> None:
         if not (changes or self._settings is not None or self._must_synchronise):
+            self._observer.programmed(changes, False, 0.0)
             return
         synchronise, self._must_synchronise = self._must_synchronise, True
         if self._settings is not None:
@@ -151,6 +236,9 @@ class Programmer(Generic[S]):
         # Only now: after a failure, and after a cancellation in the middle, nothing is known for certain.
         self._must_synchronise = False
         self._ended = self._clock()
+        if synchronise:
+            self._synchronised = self._ended
+        self._observer.programmed(changes, synchronise, self._ended - began)
         log.debug("programmed", services=len(changes), everything=synchronise, took=self._ended - began)
 
     async def _in_worker(self, work: Callable[[], T]) -> T:

@@ -9,23 +9,28 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import structlog
 
-from fairway.api.objects import EndpointSlice, Node, Service, View
+from fairway.api.objects import Node, View
 from fairway.api.resources import ENDPOINT_SLICES, NODES, SERVICE_CIDRS, SERVICES
 from fairway.client import Client, ClientError, Informer, KubeConfig, NotFound
 from fairway.client.progress import Progress
-from fairway.kernel import sysctl
 from fairway.proxy.changes import Tracker
 from fairway.proxy.config import Config, settings
+from fairway.proxy.config_file import until_changed
+from fairway.proxy.leftovers import after_programming, before_programming, remove_leftovers
 from fairway.proxy.model import ZONE_LABEL
-from fairway.proxy.modes import MODES, opened
-from fairway.proxy.programming import Mode, Programmer
+from fairway.proxy.modes import opened
+from fairway.proxy.node_limits import forward_packets, limit_connections, weigh
+from fairway.proxy.programming import Mode, Pace, Programmer, Watched
 from fairway.proxy.settings import Settings
+from fairway.proxy.surface import Surface
 from fairway.proxy.topology import Place
+from fairway.proxy.views import EndpointSlice, Service
 
 log = structlog.get_logger()
 
@@ -41,28 +46,23 @@ class ServiceCidr(View, frozen=True):
 async def run(config: Config, ready: Callable[[], None] = lambda: None) -> None:
     """Works until cancelled; calls `ready` once the first full state is in force."""
     kubeconfig = KubeConfig.load(config.kubeconfig) if config.kubeconfig else KubeConfig.from_env()
+    if config.master:
+        kubeconfig = replace(kubeconfig, server=config.master)
+    for what, reason in config.without_effect.items():
+        log.info("accepted, but without effect here", what=what, reason=reason)
+    weigh(config.oom_score_adj)
     forward_packets()
+    # Objects live long and hold no cycles: collecting as often as usual takes a third of the start.
+    gc.set_threshold(50_000, 20, 100)
     initial = settings(config, None, ())
     with (
         opened(config.proxy_mode, initial, config.hostname_override) as mode,
         ThreadPoolExecutor(1, "kernel") as worker,
     ):
+        # Opening a mode has brought connection tracking in.
+        limit_connections(config.conntrack)
         async with Client(kubeconfig, component="proxy") as client:
             await _Proxy(config, client, mode, worker).run(ready)
-
-
-def forward_packets() -> None:
-    """Without this the kernel would drop what it has translated for others."""
-    sysctl.write("net/ipv4/ip_forward", "1")
-    with contextlib.suppress(FileNotFoundError):  # a kernel without IPv6
-        sysctl.write("net/ipv6/conf/all/forwarding", "1")
-
-
-def remove_rules() -> None:
-    """Leave nothing of any mode behind in this network namespace. Needs no API server."""
-    for name in MODES:
-        with opened(name, Settings(), "") as mode:
-            mode.remove()
 
 
 class _Proxy:
@@ -81,12 +81,17 @@ class _Proxy:
         self._tracker = Tracker(Place(node))
         self._settings = self._current_settings()
         self._progress = Progress(client, node)
+        self._surface = Surface(config, mode, lambda: len(self._tracker))
+        self._surface.reconfigured(self._settings)
+        self._mode = mode
         self._programmer: Programmer[Settings] = Programmer(
             self._tracker,
             mode,
             worker,
             revision=lambda: self._slices.resource_version,
             reached=self._progress.reached,
+            pace=Pace(least=config.min_sync_period, everything=config.sync_period),
+            observer=self._surface,
         )
         self._services.on_change(self._service_changed)
         self._slices.on_change(self._slice_changed)
@@ -95,31 +100,61 @@ class _Proxy:
 
     async def run(self, ready: Callable[[], None]) -> None:
         async with asyncio.TaskGroup() as tasks:
+
+            def started() -> None:
+                tasks.create_task(self._started(ready))
+
             for informer in (self._services, self._slices, self._node):
                 tasks.create_task(informer.run())
             tasks.create_task(self._follow_service_cidrs())
             tasks.create_task(self._publish())
+            tasks.create_task(self._surface.run(self._programmer))
+            if self._config.file:
+                tasks.create_task(until_changed(self._config.file))
             for synced in (self._services.synced(), self._slices.synced(), self._node.synced()):
                 await synced
-            await self._programmer.run(lambda: self._started(ready))
+            # What lives now lives for ever; the collector needn't look at it again and again.
+            gc.freeze()
+            mode = self._config.proxy_mode
+            await self._programmer.ask(lambda: remove_leftovers(before_programming(mode)))
+            with self._watching():
+                await self._programmer.run(started)
 
-    def _started(self, ready: Callable[[], None]) -> None:
-        log.info("programmed", services=len(self._tracker), node=self._config.hostname_override)
-        # Most of what lives now lives for ever; the collector needn't look at it again and again.
+    async def _started(self, ready: Callable[[], None]) -> None:
+        mode = self._config.proxy_mode
+        await self._programmer.ask(lambda: remove_leftovers(after_programming(mode)))
+        log.info("programmed", mode=mode, services=len(self._tracker), node=self._config.hostname_override)
         gc.freeze()
         ready()
 
+    @contextlib.contextmanager
+    def _watching(self) -> Iterator[None]:
+        """Have the kernel tell at once what others change, where the mode knows how."""
+        watch = self._mode.watch if isinstance(self._mode, Watched) else None
+        if watch is None:
+            yield
+            return
+        loop = asyncio.get_running_loop()
+        loop.add_reader(watch.fileno(), lambda: self._programmer.suspect() if watch.was_touched() else None)
+        try:
+            yield
+        finally:
+            loop.remove_reader(watch.fileno())
+
     def _service_changed(self, key: str, old: Service | None, new: Service | None) -> None:
+        self._surface.service_changed()
         self._tracker.service_changed(key, old, new)
         self._programmer.wake()
 
     def _slice_changed(self, key: str, old: EndpointSlice | None, new: EndpointSlice | None) -> None:
+        self._surface.slice_changed(new)
         self._tracker.slice_changed(key, old, new)
         self._programmer.wake()
 
     def _node_changed(self, key: str, old: Node | None, new: Node | None) -> None:
         if key != self._config.hostname_override:
             return
+        self._surface.node_changed(new)
         self._tracker.move(Place(key, new.metadata.label(ZONE_LABEL) if new else ""))
         self._reconfigure()
         self._programmer.wake()
@@ -132,6 +167,7 @@ class _Proxy:
         current = self._current_settings()
         if current != self._settings:
             self._settings = current
+            self._surface.reconfigured(current)
             self._programmer.configure(current)
 
     async def _follow_service_cidrs(self) -> None:

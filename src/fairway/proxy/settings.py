@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
+from functools import lru_cache
 
 from fairway.proxy.model import Family, family_of
 
@@ -45,6 +46,8 @@ class Settings:
     """ipvs only, as the next two."""
     strict_arp: bool = False
     excluded_cidrs: tuple[str, ...] = ()
+    proxy_ports: tuple[int, int] | None = None
+    """userspace only: the first and the last port it may listen on; None means any."""
 
     @property
     def masquerade_mark(self) -> str:
@@ -54,5 +57,6 @@ class Settings:
         return bool(in_family(self.service_ranges, family))
 
 
+@lru_cache(maxsize=64)
 def in_family(ranges: tuple[str, ...], family: Family) -> tuple[str, ...]:
     return tuple(text for text in ranges if family_of(text) is family)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
@@ -42,14 +43,36 @@ class Recorder:
             raise RuntimeError("asked to fail")
 
 
+class Notes:
+    """An observer that writes down what it is told."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[object, ...]] = []
+
+    def queued(self) -> None:
+        self.told.append(("queued",))
+
+    def programmed(self, changes: Changes, everything: bool, took: float) -> None:
+        self.told.append(("programmed", sorted(changes), everything))
+
+    def failed(self) -> None:
+        self.told.append(("failed",))
+
+    def repaired(self) -> None:
+        self.told.append(("repaired",))
+
+
 class Loop:
     def __init__(self) -> None:
         self.mode, self.tracker = Recorder(), Tracker(Place("n1"))
         self.revision, self.reached, self.pauses = 0, [0], [0.0]
         self.now = 0.0
+        self.observer = Notes()
 
     @asynccontextmanager
-    async def running(self, check: float = 60.0) -> AsyncIterator[Programmer[str]]:
+    async def running(
+        self, check: float = 60.0, least: float = 0.0, everything: float = 0.0
+    ) -> AsyncIterator[Programmer[str]]:
         async def sleep(seconds: float) -> None:
             self.pauses.append(seconds)
             await asyncio.sleep(0)
@@ -62,9 +85,10 @@ class Loop:
                 worker,
                 revision=lambda: self.revision,
                 reached=self.reached.append,
-                pace=Pace(check=check),
+                pace=Pace(check=check, least=least, everything=everything),
                 clock=lambda: self.now,
                 sleep=sleep,
+                observer=self.observer,
             )
             task = asyncio.create_task(programmer.run(ready.set))
             try:
@@ -191,3 +215,69 @@ async def test_what_others_have_changed_is_put_back() -> None:
         programmer.wake()
         await loop.until(lambda: len(loop.mode.calls) == 3)
         assert loop.mode.calls[2] == ("apply", ["default/a"])
+
+
+async def test_a_suspicion_is_looked_into_at_once() -> None:
+    loop = Loop()
+    async with loop.running(check=60.0) as programmer:
+        loop.now += 30
+        loop.mode.intact = False
+        programmer.suspect()
+        await loop.until(lambda: len(loop.mode.calls) == 2)
+        assert loop.mode.calls[1] == ("synchronise", [])
+        assert ("repaired",) in loop.observer.told
+
+
+async def test_a_suspicion_without_reason_costs_a_look_and_no_more() -> None:
+    loop = Loop()
+    async with loop.running(check=60.0) as programmer:
+        loop.now += 30
+        programmer.suspect()
+        loop.revision = 1
+        await loop.until(lambda: loop.reached[-1] == 1)
+        assert len(loop.mode.calls) == 1
+        assert ("repaired",) not in loop.observer.told
+
+
+async def test_programmings_keep_the_distance_that_was_asked_for() -> None:
+    loop = Loop()
+    async with loop.running(least=2.0) as programmer:
+        loop.now += 0.5
+        loop.service("a")
+        programmer.wake()
+        await loop.until(lambda: loop.reached[-1] == 1)
+        assert loop.pauses == [0.0, 1.5]
+
+
+async def test_everything_is_synchronised_as_often_as_was_asked_for() -> None:
+    loop = Loop()
+    async with loop.running(check=0.001, everything=30.0):
+        loop.now += 29
+        await asyncio.sleep(0.02)
+        assert len(loop.mode.calls) == 1
+        loop.now += 2
+        await loop.until(lambda: len(loop.mode.calls) == 2)
+        assert loop.mode.calls[1] == ("synchronise", [])
+        assert ("repaired",) not in loop.observer.told
+
+
+async def test_whoever_observes_is_told_what_waits_what_failed_and_what_is_in_force() -> None:
+    loop = Loop()
+    async with loop.running() as programmer:
+        loop.mode.failures = 1
+        loop.service("a")
+        programmer.wake()
+        await loop.until(lambda: loop.reached[-1] == 1)
+        assert loop.observer.told == [
+            ("programmed", [], True),
+            ("queued",),
+            ("failed",),
+            ("programmed", ["default/a"], True),
+        ]
+
+
+async def test_questions_are_asked_in_the_thread_of_the_mode() -> None:
+    loop = Loop()
+    async with loop.running() as programmer:
+        name = await programmer.ask(lambda: threading.current_thread().name)
+        assert name.startswith("ThreadPoolExecutor")

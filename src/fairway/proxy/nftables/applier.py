@@ -6,21 +6,25 @@ Thin and blocking: the planner decides, this runs. All calls come from one threa
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass
 
 import structlog
 
 from fairway.kernel.conntrack import Conntrack
 from fairway.kernel.nftables import Contents, Nftables, NftablesError, TransactionTooLarge
+from fairway.metrics import Figure
 from fairway.proxy.changes import PortState
 from fairway.proxy.flow_cleaning import FlowCleaner
 from fairway.proxy.model import Family
 from fairway.proxy.nftables import ruleset
+from fairway.proxy.nftables.describe import describe
+from fairway.proxy.nftables.elements import Frontend
+from fairway.proxy.nftables.layout import LAYOUT, Layout
 from fairway.proxy.nftables.plan import Planner
-from fairway.proxy.nftables.ruleset import TABLE
 from fairway.proxy.nftables.sync import remove, replace, synchronise
 from fairway.proxy.nftables.transaction import Transaction
+from fairway.proxy.programming import Watch
 from fairway.proxy.settings import Settings
 
 log = structlog.get_logger()
@@ -35,13 +39,14 @@ class Kernel:
     nftables: Nftables
     conntrack: Conntrack
     local_addresses: Callable[[], Container[str]]
+    watch: Watch | None = None
 
 
 class Applier:
-    def __init__(self, kernel: Kernel, settings: Settings, node: str) -> None:
-        self._kernel = kernel
+    def __init__(self, kernel: Kernel, settings: Settings, node: str, layout: Layout = LAYOUT) -> None:
+        self._kernel, self._layout = kernel, layout
         self._flows = FlowCleaner(kernel.conntrack, kernel.local_addresses)
-        self._planner = Planner(settings, node)
+        self._planner = Planner(settings, node, layout)
         # The generation that our last transaction made, and what the constant part looked like then.
         self._generation = _UNKNOWN
         self._baseline: dict[Family, Contents | None] = {}
@@ -50,10 +55,14 @@ class Applier:
     def settings(self) -> Settings:
         return self._planner.settings
 
+    @property
+    def watch(self) -> Watch | None:
+        return self._kernel.watch
+
     def configure(self, settings: Settings) -> None:
         """Takes effect with the next `synchronise`."""
         states = self._planner.states()
-        self._planner = Planner(settings, self._planner.node)
+        self._planner = self._planner.successor(settings)
         self._planner.update(states)
 
     def apply(self, changes: Mapping[str, tuple[PortState, ...]]) -> Transaction:
@@ -67,7 +76,7 @@ class Applier:
 
     def synchronise(self, changes: Mapping[str, tuple[PortState, ...]]) -> Transaction:
         """Bring everything in order, from whatever the kernel holds."""
-        planner = Planner(self.settings, self._planner.node)
+        planner = self._planner.successor(self.settings)
         planner.update(self._planner.states() | dict(changes))
         self._planner = planner
         transaction = synchronise(planner, self._existing_chains())
@@ -90,9 +99,27 @@ class Applier:
         self._generation = generation
         return True
 
+    def describe(self, service: str) -> str:
+        """What is programmed for a Service, and the connections that use it right now."""
+        return describe(service, self._planner.port_plans(service), self.settings, self._connections)
+
+    def figures(self) -> Iterator[Figure]:
+        return self._flows.figures()
+
+    def _connections(self, frontend: Frontend) -> tuple[int, int]:
+        version = 4 if frontend.family is Family.IPV4 else 6
+        is_node_port = frontend.address == frontend.family.unspecified
+        address = "" if is_node_port else frontend.address
+        flows = self._kernel.conntrack.tracked(version, frontend.protocol, address, frontend.port)
+        if is_node_port:
+            local = self._kernel.local_addresses()
+            flows = [flow for flow in flows if flow.address in local]
+        return len(flows), sum(flow.size for flow in flows)
+
     def remove(self) -> None:
         """Leave nothing behind."""
-        self._kernel.nftables.run("\n".join(line for family in Family for line in remove(family)))
+        tables = [self._layout.in_family(family) for family in Family]
+        self._kernel.nftables.run("\n".join(line for table in tables for line in remove(table)))
 
     def _run(self, transaction: Transaction, changes_rules: bool, fresh: bool = False) -> None:
         """`fresh` if the transaction makes up for whatever others may have done before."""
@@ -123,18 +150,20 @@ class Applier:
         found: dict[Family, list[str]] = {family: [] for family in Family}
         for entry in self._kernel.nftables.query("list chains"):
             chain = entry.get("chain")
-            if chain and chain["table"] == TABLE and chain["family"] in found:
+            if chain and chain["table"] == self._layout.table and chain["family"] in found:
                 found[Family(chain["family"])].append(chain["name"])
         return found
 
     def _constant_part(self) -> dict[Family, Contents | None]:
         """All rules and the sets that Services have no part in."""
         nftables = self._kernel.nftables
-        return {family: nftables.contents(family, TABLE, ruleset.CONFIGURED) for family in Family}
+        return {
+            family: nftables.contents(family, self._layout.table, ruleset.CONFIGURED) for family in Family
+        }
 
     def _has_all(self, family: Family) -> bool:
         others = {*ruleset.KEPT, *ruleset.CONFIGURED}
         names = [name for name in ruleset.maps(family) if name not in others]
-        contents = self._kernel.nftables.contents(family, TABLE, names)
+        contents = self._kernel.nftables.contents(family, self._layout.table, names)
         planned = Counter(element.set for element in self._planner.elements(family))
         return contents is not None and contents.elements == {name: planned[name] for name in names}

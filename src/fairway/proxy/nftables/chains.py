@@ -13,7 +13,7 @@ import msgspec
 
 from fairway.proxy.model import Family, Protocol
 from fairway.proxy.nftables.ruleset import address_key, client_key, frontend_key
-from fairway.proxy.settings import Settings, in_family
+from fairway.proxy.settings import LocalDetection, Settings, in_family
 
 # Where the second pool of a frontend begins: the one for clients inside the cluster.
 INTERNAL_OFFSET = 32768
@@ -70,8 +70,7 @@ class Choice(msgspec.Struct, frozen=True, gc=False):
 
     def _short_circuit(self, family: Family, settings: Settings) -> tuple[str, ...]:
         internal = f"{frontend_key(family, self.node_port)} vmap @internal"
-        cidrs = in_family(settings.cluster_cidrs, family)
-        pods = (f"{family} saddr {_anonymous(cidrs)} {internal}",) if cidrs else ()
+        pods = tuple(f"{match} {internal}" for match in _pods(family, settings))
         return (*pods, "fib saddr type local jump mark-masquerade", f"fib saddr type local {internal}")
 
     def _plain(self, family: Family) -> tuple[str, ...]:
@@ -113,10 +112,21 @@ def choice(
 
 def _masquerade_strangers(family: Family, settings: Settings) -> tuple[str, ...]:
     """Replies to clients outside the cluster must come back through this node, which did the translation."""
-    cidrs = in_family(settings.cluster_cidrs, family)
     if settings.masquerade_all:
         return ("jump mark-masquerade",)
-    return (f"{family} saddr != {_anonymous(cidrs)} jump mark-masquerade",) if cidrs else ()
+    return tuple(f"{match} jump mark-masquerade" for match in _pods(family, settings, "!= "))
+
+
+def _pods(family: Family, settings: Settings, negation: str = "") -> tuple[str, ...]:
+    """The match for traffic of Pods; none if there is no way to tell them from strangers."""
+    match settings.detection:
+        case LocalDetection.BRIDGE_INTERFACE:
+            return (f'iifname {negation}"{settings.pod_interface}"',)
+        case LocalDetection.INTERFACE_NAME_PREFIX:
+            return (f'iifname {negation}"{settings.pod_interface}*"',)
+        case _:
+            cidrs = in_family(settings.cluster_cidrs, family)
+            return (f"{family} saddr {negation}{_anonymous(cidrs)}",) if cidrs else ()
 
 
 def _anonymous(ranges: tuple[str, ...]) -> str:

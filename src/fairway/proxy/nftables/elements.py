@@ -7,7 +7,7 @@ difference to what the kernel holds are in `plan`.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -144,9 +144,9 @@ class _Ways:
             yield Element(f"{frontend.protocol}-sticky", f"{frontend.target_key} . {known_by}", target)
 
 
-def arrange(before: tuple[str, ...], endpoints: Iterable[Endpoint]) -> tuple[str, ...]:
+def arrange(before: tuple[str, ...], endpoints: Sequence[Endpoint]) -> tuple[str, ...]:
     """Slots for the endpoints: those that had one keep it, as far as that leaves no gap."""
-    wanted = [f"{endpoint.ip} . {endpoint.port}" for endpoint in endpoints][: INTERNAL_OFFSET - 1]
+    wanted = [f"{endpoint.ip} . {endpoint.port}" for endpoint in endpoints[: INTERNAL_OFFSET - 1]]
     if not before or wanted == list(before):
         return tuple(wanted)
     keep, count = set(wanted), len(wanted)

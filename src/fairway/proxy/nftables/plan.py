@@ -17,7 +17,8 @@ from fairway.proxy.model import Family, Protocol, ServicePortName
 from fairway.proxy.nftables.chains import Choice, Reach
 from fairway.proxy.nftables.claims import Claims
 from fairway.proxy.nftables.elements import NOTHING, Frontend, ServicePlan, frontends, plan_port
-from fairway.proxy.nftables.transaction import Chain, Difference, Element, Transaction, transaction
+from fairway.proxy.nftables.layout import LAYOUT, Layout
+from fairway.proxy.nftables.transaction import Chain, Difference, Element, Table, Transaction, transaction
 from fairway.proxy.settings import Settings
 from fairway.proxy.stale_flows import Expectation
 
@@ -36,12 +37,23 @@ class Update:
         return transaction(self.differences)
 
 
+@dataclass(frozen=True, slots=True)
+class PortPlan:
+    """One Service port: what is known of it, what is programmed, and what others got before it."""
+
+    state: PortState
+    plan: ServicePlan
+    reaches: Mapping[Frontend, Reach]
+    taken: Mapping[Frontend, ServicePortName]
+
+
 class Planner:
     """What is planned for every Service port, and the chains and elements that they share."""
 
-    def __init__(self, settings: Settings, node: str) -> None:
+    def __init__(self, settings: Settings, node: str, layout: Layout = LAYOUT) -> None:
         self.settings = settings
         self.node = node
+        self.layout = layout
         self._ports: dict[str, tuple[ServicePortName, ...]] = {}
         self._states: dict[ServicePortName, PortState] = {}
         self._reaches: dict[ServicePortName, dict[Frontend, Reach]] = {}
@@ -63,7 +75,9 @@ class Planner:
             self._replace(pending[name.family], name, before, after)
             if name.protocol is Protocol.UDP:
                 udp += _expectations(before, after)
-        differences = tuple(pending[family].difference(family, self.settings) for family in Family)
+        differences = tuple(
+            pending[family].difference(self.layout.in_family(family), self.settings) for family in Family
+        )
         return Update(differences, tuple(udp))
 
     def elements(self, family: Family) -> Iterator[Element]:
@@ -84,6 +98,22 @@ class Planner:
         for name, plan in self._plans.items():
             if name.protocol is Protocol.UDP:
                 yield from _expectations(NOTHING, plan)
+
+    def port_plans(self, service: str) -> list[PortPlan]:
+        """What is planned for one Service, port by port."""
+        return [
+            PortPlan(self._states[name], self._plans[name], self._reaches[name], self._holders(name))
+            for name in self._ports.get(service, ())
+        ]
+
+    def _holders(self, name: ServicePortName) -> dict[Frontend, ServicePortName]:
+        """Who has the frontends that this Service port wants and another one got."""
+        wanted = {frontend: self._claims.holder(frontend) for frontend in self._reaches[name]}
+        return {frontend: holder for frontend, holder in wanted.items() if holder and holder != name}
+
+    def successor(self, settings: Settings) -> Planner:
+        """One that begins anew, with the same place in the kernel."""
+        return Planner(settings, self.node, self.layout)
 
     def states(self) -> dict[str, tuple[PortState, ...]]:
         """All that has been taken in, for another planner to start from."""
@@ -145,17 +175,17 @@ class _Pending:
         self.deleted += _only(before.elements, after.elements)
         self.added += _only(after.elements, before.elements)
 
-    def difference(self, family: Family, settings: Settings) -> Difference:
+    def difference(self, table: Table, settings: Settings) -> Difference:
         # An element that one Service port gives up and another takes over unchanged stays as it is.
         added, deleted = _only(self.added, self.deleted), _only(self.deleted, self.added)
         added = (*added, *(element for element, n in self.shared.items() if n > 0))
         deleted = (*deleted, *(element for element, n in self.shared.items() if n < 0))
         return Difference(
-            family,
+            table,
             deleted,
             added,
             tuple(choice.name for choice, n in self.chains.items() if n < 0),
-            tuple(Chain(c.name, c.rules(family, settings)) for c, n in self.chains.items() if n > 0),
+            tuple(Chain(c.name, c.rules(table.family, settings)) for c, n in self.chains.items() if n > 0),
         )
 
 

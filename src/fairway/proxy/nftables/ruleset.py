@@ -85,18 +85,21 @@ BASE_CHAINS = {
 }
 
 
-def chains(family: Family, settings: Settings) -> dict[str, tuple[str, ...]]:
+def chains(
+    family: Family, settings: Settings, localhost_nodeports: bool = False
+) -> dict[str, tuple[str, ...]]:
     """All constant chains with their rules."""
     return {
         "mark-masquerade": (f"meta mark set meta mark or {settings.masquerade_mark}",),
         "refuse": (_reset(), _unreachable(family)),
-        "services": _services(family, settings),
-        "after-choice": _after_choice(family),
+        "services": _services(family, settings, localhost_nodeports),
+        "unroutable": _unroutable(family),
+        "stray": _stray(family, settings),
         "nat-prerouting": ("jump services",),
         "nat-output": ("jump services",),
         "nat-postrouting": _postrouting(family, settings),
-        "after-prerouting": ("jump after-choice",),
-        "after-output": ("jump after-choice",),
+        "after-prerouting": (_forget_choice(), "ct state invalid goto stray"),
+        "after-output": (_forget_choice(), "ct state invalid goto unroutable"),
     }
 
 
@@ -112,31 +115,45 @@ def _unreachable(family: Family) -> str:
     )
 
 
-def _services(family: Family, settings: Settings) -> tuple[str, ...]:
+def _services(family: Family, settings: Settings, localhost_nodeports: bool) -> tuple[str, ...]:
     """The way of the first packet of every connection. Nothing here sees the packets that follow it."""
     key, node_key = frontend_key(family), frontend_key(family, node_port=True)
     narrowed = (
         f" {family} daddr @nodeport-addresses" if in_family(settings.nodeport_addresses, family) else ""
     )
     loopback = "127.0.0.0/8" if family is Family.IPV4 else "::1"
+    # Replies to another host from a loopback address could not be routed back.
+    elsewhere = "" if localhost_nodeports else f" {family} daddr != {loopback}"
     return (
         f"{key} @firewalled {key} . {family} saddr != @allowed-sources drop",
         f"{key} vmap @services",
-        # Replies from a loopback address could not be routed back, so it serves no node ports.
-        f"fib daddr type local {family} daddr != {loopback}{narrowed} {node_key} vmap @services",
+        f"fib daddr type local{elsewhere}{narrowed} {node_key} vmap @services",
         # Left alone, a packet for an address that nobody holds would travel in circles between routers.
         f"{family} daddr @cluster-ips {REFUSE}",
         f"{family} daddr @service-ranges {REFUSE}",
     )
 
 
-def _after_choice(family: Family) -> tuple[str, ...]:
-    return (
-        f"ct state new meta priority & {ID_MASK} == {ID_MASK} meta priority set none",
-        # No NAT is done for packets that belong to no connection; they would travel in circles, too.
-        f"ct state invalid {family} daddr @cluster-ips drop",
-        f"ct state invalid {family} daddr @service-ranges drop",
-    )
+def _forget_choice() -> str:
+    return f"ct state new meta priority & {ID_MASK} == {ID_MASK} meta priority set none"
+
+
+def _unroutable(family: Family) -> tuple[str, ...]:
+    """No NAT is done for packets that belong to no connection; they would travel in circles, too."""
+    return f"{family} daddr @cluster-ips drop", f"{family} daddr @service-ranges drop"
+
+
+def _stray(family: Family, settings: Settings) -> tuple[str, ...]:
+    """Packets outside the window of their connection are not translated either. An endpoint's answer would
+    reach a client that doesn't know the endpoint, and its reset would end the connection.
+
+    A SYN or RST does no such harm, and is called invalid where answers take another way than questions.
+    """
+    harmful = "tcp flags & (syn | rst) == 0x0"
+    cidrs = in_family(settings.cluster_cidrs, family)
+    to_us = (f"{family} saddr {{ {', '.join(cidrs)} }} {harmful} drop",) if cidrs else ()
+    # Answers to masqueraded clients are for this node itself.
+    return ("jump unroutable", f"fib daddr type != local {harmful} drop", *to_us)
 
 
 def _postrouting(family: Family, settings: Settings) -> tuple[str, ...]:

@@ -10,9 +10,9 @@ from collections.abc import Collection, Iterator, Mapping
 
 from fairway.proxy.model import Family
 from fairway.proxy.nftables import ruleset
+from fairway.proxy.nftables.layout import Layout
 from fairway.proxy.nftables.plan import Planner
-from fairway.proxy.nftables.ruleset import TABLE
-from fairway.proxy.nftables.transaction import Chain, Element, Transaction, add_elements, add_rules
+from fairway.proxy.nftables.transaction import Chain, Element, Table, Transaction, add_elements, add_rules
 
 
 def synchronise(planner: Planner, existing: Mapping[Family, Collection[str]]) -> Transaction:
@@ -22,14 +22,14 @@ def synchronise(planner: Planner, existing: Mapping[Family, Collection[str]]) ->
 
 def replace(planner: Planner) -> Transaction:
     """Begin with new tables: for when those that exist have another layout."""
-    commands = [command for family in Family for command in remove(family)]
+    commands = [command for family in Family for command in remove(planner.layout.in_family(family))]
     return _transaction(planner, [*commands, *_refill_all(planner, {})])
 
 
-def remove(family: Family) -> Iterator[str]:
+def remove(table: Table) -> Iterator[str]:
     """Deleting a table that doesn't exist is an error; adding one that does is not."""
-    yield f"add table {family} {TABLE}"
-    yield f"delete table {family} {TABLE}"
+    yield f"add table {table}"
+    yield f"delete table {table}"
 
 
 def _refill_all(planner: Planner, existing: Mapping[Family, Collection[str]]) -> list[str]:
@@ -37,33 +37,34 @@ def _refill_all(planner: Planner, existing: Mapping[Family, Collection[str]]) ->
 
 
 def _refill(planner: Planner, family: Family, existing: Collection[str]) -> Iterator[str]:
-    chains = [Chain(*entry) for entry in ruleset.chains(family, planner.settings).items()]
+    layout, table = planner.layout, planner.layout.in_family(family)
+    chains = [Chain(*entry) for entry in layout.chains(family, planner.settings).items()]
     chains += planner.chains(family)
-    yield f"add table {family} {TABLE}"
+    yield f"add table {table}"
     for definition in ruleset.maps(family).values():
-        yield f"add {_named(definition, family)}"
+        yield f"add {_named(definition, table)}"
     for chain in chains:
-        yield f"add chain {family} {TABLE} {chain.name}{_hook(chain.name)}"
-    yield f"flush table {family} {TABLE}"
+        yield f"add chain {table} {chain.name}{_hook(layout, chain.name)}"
+    yield f"flush table {table}"
     for name, definition in ruleset.maps(family).items():
         if name not in ruleset.KEPT:
-            yield f"flush {definition.split(' ', 1)[0]} {family} {TABLE} {name}"
+            yield f"flush {definition.split(' ', 1)[0]} {table} {name}"
     for name in sorted(set(existing) - {chain.name for chain in chains}):
-        yield f"delete chain {family} {TABLE} {name}"
+        yield f"delete chain {table} {name}"
     for chain in chains:
-        yield from add_rules(family, chain)
-    yield from add_elements(family, _fixed(family, planner))
-    yield from add_elements(family, planner.elements(family))
+        yield from add_rules(table, chain)
+    yield from add_elements(table, _fixed(family, planner))
+    yield from add_elements(table, planner.elements(family))
 
 
-def _named(definition: str, family: Family) -> str:
+def _named(definition: str, table: Table) -> str:
     """`map services { … }` as it is written outside a table: `map ip TABLE services { … }`."""
     kind, rest = definition.split(" ", 1)
-    return f"{kind} {family} {TABLE} {rest}"
+    return f"{kind} {table} {rest}"
 
 
-def _hook(chain: str) -> str:
-    hook = ruleset.BASE_CHAINS.get(chain)
+def _hook(layout: Layout, chain: str) -> str:
+    hook = layout.hooks.get(chain)
     return f" {{ {hook} }}" if hook else ""
 
 

@@ -11,11 +11,20 @@ from typing import NamedTuple
 import msgspec
 
 from fairway.proxy.model import Family
-from fairway.proxy.nftables.ruleset import TABLE
 
 # Characters of a piece, and elements of a command, so that pieces can be cut between commands.
 _PART = 40_000
 _ELEMENTS = 500
+
+
+class Table(NamedTuple):
+    """Printed the way commands name it."""
+
+    family: Family
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.family} {self.name}"
 
 
 class Element(NamedTuple):
@@ -59,7 +68,7 @@ class Chain(NamedTuple):
 class Difference(msgspec.Struct, frozen=True):
     """What must change in one family."""
 
-    family: Family
+    table: Table
     deleted: tuple[Element, ...] = ()
     added: tuple[Element, ...] = ()
     chains_deleted: tuple[str, ...] = ()
@@ -67,14 +76,14 @@ class Difference(msgspec.Struct, frozen=True):
 
     def commands(self) -> Iterator[str]:
         """Elements go before the chains they lead to, and come after them."""
-        yield from delete_elements(self.family, self.deleted)
+        yield from delete_elements(self.table, self.deleted)
         for name in self.chains_deleted:
-            yield f"flush chain {self.family} {TABLE} {name}"
-            yield f"delete chain {self.family} {TABLE} {name}"
+            yield f"flush chain {self.table} {name}"
+            yield f"delete chain {self.table} {name}"
         for chain in self.chains_added:
-            yield f"add chain {self.family} {TABLE} {chain.name}"
-            yield from add_rules(self.family, chain)
-        yield from add_elements(self.family, self.added)
+            yield f"add chain {self.table} {chain.name}"
+            yield from add_rules(self.table, chain)
+        yield from add_elements(self.table, self.added)
 
 
 def transaction(differences: Iterable[Difference]) -> Transaction:
@@ -86,27 +95,27 @@ def transaction(differences: Iterable[Difference]) -> Transaction:
     )
 
 
-def add_rules(family: Family, chain: Chain) -> Iterator[str]:
+def add_rules(table: Table, chain: Chain) -> Iterator[str]:
     for rule in chain.rules:
-        yield f"add rule {family} {TABLE} {chain.name} {rule}"
+        yield f"add rule {table} {chain.name} {rule}"
 
 
-def add_elements(family: Family, elements: Iterable[Element]) -> Iterator[str]:
+def add_elements(table: Table, elements: Iterable[Element]) -> Iterator[str]:
     by_set: dict[str, list[str]] = {}
     for name, key, value in elements:
         by_set.setdefault(name, []).append(f"{key} : {value}" if value else key)
     for name, entries in by_set.items():
         for some in _chunks(entries):
-            yield f"add element {family} {TABLE} {name} {{ {', '.join(some)} }}"
+            yield f"add element {table} {name} {{ {', '.join(some)} }}"
 
 
-def delete_elements(family: Family, elements: Iterable[Element]) -> Iterator[str]:
+def delete_elements(table: Table, elements: Iterable[Element]) -> Iterator[str]:
     by_set: dict[str, list[str]] = {}
     for name, key, _ in elements:
         by_set.setdefault(name, []).append(key)
     for name, keys in by_set.items():
         for some in _chunks(keys):
-            yield f"delete element {family} {TABLE} {name} {{ {', '.join(some)} }}"
+            yield f"delete element {table} {name} {{ {', '.join(some)} }}"
 
 
 def _chunks(entries: list[str]) -> Iterator[list[str]]:

@@ -1,0 +1,86 @@
+"""This mode: a relay that carries traffic, and rules that lead traffic to it.
+
+First the relay opens its ports, then the rules lead there, then what nobody is led to is closed. Thin and
+blocking; all calls come from one thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container
+
+import structlog
+
+from fairway.kernel.local_delivery import LocalDelivery
+from fairway.proxy.nftables.applier import Applier as Rules
+from fairway.proxy.programming import Changes
+from fairway.proxy.settings import Settings
+from fairway.proxy.userspace.channel import Relays
+from fairway.proxy.userspace.messages import Bound, Listener
+from fairway.proxy.userspace.plan import Planner, redirected
+
+log = structlog.get_logger()
+
+
+class Applier:
+    def __init__(
+        self,
+        rules: Rules,
+        relays: Relays,
+        delivery: LocalDelivery,
+        local_addresses: Callable[[], Container[str]],
+    ) -> None:
+        self._rules, self._relays, self._delivery = rules, relays, delivery
+        self._local_addresses = local_addresses
+        self._planner = Planner(rules.settings, frozenset())
+        self._bound: dict[str, Bound] = {}
+
+    @property
+    def settings(self) -> Settings:
+        return self._rules.settings
+
+    def apply(self, changes: Changes) -> None:
+        assignment = self._planner.update(changes)
+        self._serve(assignment.serve)
+        self._rules.apply(self._redirected(changes))
+        self._forget(assignment.forget)
+
+    def synchronise(self, changes: Changes) -> None:
+        planner = Planner(self.settings, self._local_addresses())
+        assignment = planner.update(self._planner.states | dict(changes))
+        self._planner = planner
+        self._delivery.ensure()
+        self._relays.connect()
+        self._bound = {}
+        self._serve(assignment.serve)
+        self._rules.synchronise(self._redirected(planner.states | dict(changes)))
+        self._relays.keep_only(planner.keys())
+
+    def configure(self, settings: Settings) -> None:
+        """Takes effect with the next `synchronise`."""
+        self._rules.configure(settings)
+
+    def is_intact(self) -> bool:
+        return self._relays.is_alive() and self._delivery.is_there() and self._rules.is_intact()
+
+    def remove(self) -> None:
+        """Also cuts connections: they are the relay's."""
+        self._rules.remove()
+        self._relays.end()
+        self._delivery.remove()
+
+    def _serve(self, listeners: tuple[Listener, ...]) -> None:
+        for listener, bound in zip(listeners, self._relays.serve(listeners), strict=True):
+            if not bound.port:
+                log.error("the relay could not open a port; the Service will be refused", key=listener.key)
+            self._bound[listener.key] = bound
+
+    def _forget(self, keys: tuple[str, ...]) -> None:
+        self._relays.forget(keys)
+        for key in keys:
+            self._bound.pop(key, None)
+
+    def _redirected(self, changes: Changes) -> Changes:
+        return {
+            service: tuple(redirected(state, self._bound) for state in states)
+            for service, states in changes.items()
+        }

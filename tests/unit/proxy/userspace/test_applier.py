@@ -1,0 +1,165 @@
+"""The order in which relay and rules are told, on a fake kernel and with a relay in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import pytest
+
+from fairway.kernel.conntrack import FakeConntrack
+from fairway.kernel.fake_nftables import FakeNftables
+from fairway.kernel.local_delivery import FakeLocalDelivery
+from fairway.kernel.nftables import NftablesError
+from fairway.proxy.changes import Tracker
+from fairway.proxy.nftables.applier import Applier as Rules
+from fairway.proxy.nftables.applier import Kernel
+from fairway.proxy.settings import Settings
+from fairway.proxy.topology import Place
+from fairway.proxy.userspace.applier import Applier
+from fairway.proxy.userspace.messages import Bound, Listener
+from fairway.proxy.userspace.ruleset import LAYOUT, TABLE
+from tests.unit.proxy.objects import endpoint_slice, service
+
+
+class FakeRelays:
+    """Gives out ports in order; remembers what is served."""
+
+    def __init__(self) -> None:
+        self.alive = False
+        self.served: dict[str, tuple[Listener, Bound]] = {}
+        self.fails = False
+
+    def connect(self) -> None:
+        self.alive = True
+
+    def serve(self, listeners: Sequence[Listener]) -> list[Bound]:
+        for listener in listeners:
+            _, bound = self.served.get(listener.key, (None, Bound("169.254.96.1", 61000 + len(self.served))))
+            self.served[listener.key] = (listener, Bound("", 0) if self.fails else bound)
+        return [self.served[listener.key][1] for listener in listeners]
+
+    def forget(self, keys: Iterable[str]) -> None:
+        for key in keys:
+            del self.served[key]
+
+    def keep_only(self, keys: Iterable[str]) -> None:
+        wanted = set(keys)
+        self.served = {key: entry for key, entry in self.served.items() if key in wanted}
+
+    def is_alive(self) -> bool:
+        return self.alive
+
+    def end(self) -> None:
+        self.alive = False
+        self.served = {}
+
+    def close(self) -> None:
+        return None
+
+
+class Node:
+    def __init__(self) -> None:
+        self.nft, self.relays, self.delivery = FakeNftables(), FakeRelays(), FakeLocalDelivery()
+        self.tracker = Tracker(Place("n1"))
+        self.applier = self.new_process()
+
+    def new_process(self) -> Applier:
+        kernel = Kernel(self.nft, FakeConntrack(), frozenset)
+        rules = Rules(kernel, Settings(service_ranges=("10.96.0.0/16",)), "n1", LAYOUT)
+        return Applier(rules, self.relays, self.delivery, frozenset)
+
+    def change(self, pods: list[str]) -> None:
+        self.tracker.service_changed("default/web", None, service())
+        self.tracker.slice_changed("default/web-1", None, endpoint_slice(pods))
+
+    def apply(self) -> None:
+        self.applier.apply(self.tracker.take())
+
+    def leads_to(self) -> dict[str, str]:
+        return self.nft.elements("ip", TABLE, "tcp-endpoints")
+
+    def verdicts(self) -> dict[str, str]:
+        return self.nft.elements("ip", TABLE, "services")
+
+
+@pytest.fixture
+def node() -> Node:
+    started = Node()
+    started.applier.synchronise({})
+    return started
+
+
+def test_rules_lead_to_the_port_that_the_relay_opened(node: Node) -> None:
+    node.change(["10.244.0.1", "10.244.0.2"])
+    node.apply()
+    assert node.leads_to() == {"10.96.0.80 . 80 . 0": "169.254.96.1 . 61000"}
+
+
+def test_a_change_of_endpoints_is_the_relay_s_affair_alone(node: Node) -> None:
+    node.change(["10.244.0.1", "10.244.0.2"])
+    node.apply()
+    before = len(node.nft.transactions)
+    node.change(["10.244.0.3"])
+    node.apply()
+    assert len(node.nft.transactions) == before
+    ((listener, _),) = node.relays.served.values()
+    assert [backend.address for backend in listener.backends] == ["10.244.0.3"]
+
+
+def test_without_endpoints_rules_refuse_and_the_port_is_closed(node: Node) -> None:
+    node.change(["10.244.0.1"])
+    node.apply()
+    node.change([])
+    node.apply()
+    assert node.verdicts() == {"10.96.0.80 . tcp . 80": "goto refuse"}
+    assert node.relays.served == {}
+
+
+def test_a_port_that_could_not_be_opened_leads_nowhere(node: Node) -> None:
+    node.relays.fails = True
+    node.change(["10.244.0.1"])
+    node.apply()
+    assert node.leads_to() == {}
+    assert node.verdicts() == {"10.96.0.80 . tcp . 80": "drop"}
+
+
+def test_a_new_process_finds_the_relay_and_its_ports(node: Node) -> None:
+    node.change(["10.244.0.1"])
+    node.apply()
+    before = node.leads_to()
+    node.relays.served["default/old/tcp/ip/cluster"] = next(iter(node.relays.served.values()))
+    node.tracker.all_changed()
+    node.applier = node.new_process()
+    node.applier.synchronise(node.tracker.take())
+    assert node.leads_to() == before
+    assert list(node.relays.served) == ["default/web/tcp/ip/cluster"]
+
+
+def test_after_a_failure_synchronising_brings_in_what_failed(node: Node) -> None:
+    node.change(["10.244.0.1"])
+    node.nft.fail_next = 1
+    changes = node.tracker.take()
+    with pytest.raises(NftablesError):
+        node.applier.apply(changes)
+    node.applier.synchronise(changes)
+    assert node.leads_to() == {"10.96.0.80 . 80 . 0": "169.254.96.1 . 61000"}
+
+
+def test_a_dead_relay_flushed_rules_and_missing_routes_are_noticed(node: Node) -> None:
+    def relay_dies() -> None:
+        node.relays.alive = False
+
+    for damage in (relay_dies, node.delivery.remove, lambda: node.nft.run(f"flush table ip {TABLE}")):
+        assert node.applier.is_intact()
+        damage()
+        assert not node.applier.is_intact()
+        node.applier.synchronise({})
+
+
+def test_removal_leaves_nothing(node: Node) -> None:
+    node.change(["10.244.0.1"])
+    node.apply()
+    node.applier.remove()
+    assert node.nft.tables == {}
+    assert not node.relays.alive
+    assert not node.delivery.there
