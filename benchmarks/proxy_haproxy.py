@@ -6,12 +6,14 @@ Backends and clients are C programs (HAProxy answering by itself, wrk), so that 
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 import shutil
 import subprocess
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 from tests.netns.topology import Namespace
 
@@ -21,7 +23,7 @@ from benchmarks.report import Report
 
 SECONDS = 4
 WEB, SINK = "10.96.0.90", "10.96.0.91"
-WEB_PORT, FRONT_WEB, FRONT_SINK = 8080, 9000, 9001
+WEB_PORT = 8080
 _LIMITS = """
 defaults
     timeout connect 5s
@@ -59,23 +61,28 @@ def compare(report: Report, made: Bed) -> None:
         for pod in made.net.nodes[0].pods[:2]:
             stack.enter_context(haproxy(made, pod.namespace, pod.name, _BACKEND))
         ways = [Way("no proxy", f"{backends[0]}:{WEB_PORT}", f"{backends[0]}:{SINK_PORT}", lambda: 0.0)]
-        pid = stack.enter_context(haproxy(made, made.node, "front", front(backends)))
         node = made.net.nodes[0].ip
-        ways.append(Way("HAProxy", f"{node}:{FRONT_WEB}", f"{node}:{FRONT_SINK}", lambda: used(pid)))
+        for threads, port in ((os.cpu_count() or 1, 9000), (1, 9100)):
+            pid = stack.enter_context(
+                haproxy(made, made.node, f"front{port}", front(backends, port, threads))
+            )
+            name = f"HAProxy, {threads} thread{'s' if threads > 1 else ''}"
+            ways.append(Way(name, f"{node}:{port}", f"{node}:{port + 1}", partial(used, pid)))
         relay = stack.enter_context(made.proxy("userspace")).relay
-        ways.append(Way("userspace mode", f"{WEB}:80", f"{SINK}:80", lambda: used(relay)))
+        ways.append(Way("userspace mode", f"{WEB}:80", f"{SINK}:80", partial(used, relay)))
         for _ in range(2):
             for way in ways:
                 connections(report, made, way)
                 stream(report, made, way)
 
 
-def front(backends: list[str]) -> str:
+def front(backends: list[str], first: int, threads: int) -> str:
     def listen(name: str, port: int, target: int) -> str:
         servers = "".join(f"    server {n} {ip}:{target}\n" for n, ip in enumerate(backends))
         return f"listen {name}\n    mode tcp\n    balance roundrobin\n    bind :{port}\n{servers}"
 
-    return _LIMITS + listen("web", FRONT_WEB, WEB_PORT) + listen("sink", FRONT_SINK, SINK_PORT)
+    web, sink = listen("web", first, WEB_PORT), listen("sink", first + 1, SINK_PORT)
+    return f"global\n    nbthread {threads}\n{_LIMITS}{web}{sink}"
 
 
 @contextlib.contextmanager
@@ -83,7 +90,10 @@ def haproxy(made: Bed, where: Namespace, name: str, configuration: str) -> Itera
     path = made.folder / f"{name}.cfg"
     path.write_text(configuration)
     command = ["nsenter", f"--net={where.path}", "haproxy", "-db", "-f", str(path)]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    # Linux shares the processor among sessions first (autogroup), and the relay has one of its own, too.
+    process = subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+    )
     try:
         time.sleep(0.5)
         yield process.pid

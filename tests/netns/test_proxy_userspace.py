@@ -263,14 +263,18 @@ def test_the_relay_listens_to_no_other_user(net: Network, fleet: UserspaceFleet)
     """Another user on the node could otherwise lead everyone's traffic to himself."""
     web(fleet, pods(net))
     program = (
-        "import socket, sys; s = socket.socket(socket.AF_UNIX); s.settimeout(30); s.connect(sys.argv[1]);"
-        "s.sendall(bytes.fromhex(sys.argv[2]));\n"
-        "try: print(s.recv(100))\n"
-        "except ConnectionError: print(b'')"
+        "import socket, sys\n"
+        "s = socket.socket(socket.AF_UNIX)\n"
+        "s.settimeout(30)\n"
+        "s.connect(chr(0) + sys.argv[1])\n"
+        "try:\n"
+        "    s.sendall(bytes.fromhex(sys.argv[2]))\n"
+        "    print(s.recv(100))\n"
+        "except ConnectionError:\n"
+        "    print(b'')\n"
     )
     stop = messages.frame(messages.End()).hex()
     name_of_socket = messages.SOCKET_NAME.removeprefix("\0")
-    program = program.replace("sys.argv[1]", "chr(0) + sys.argv[1]")
     user = ("setpriv", "--reuid", "65534", "--clear-groups", "/usr/bin/python3")
     said = net.nodes[0].namespace.command(*user, "-c", program, name_of_socket, stop)
     assert said.strip() == "b''"
