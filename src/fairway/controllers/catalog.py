@@ -10,6 +10,7 @@ from fairway.api.resources import Resource
 from fairway.controllers.cluster import Cluster
 from fairway.controllers.daemonset import controller as daemonset
 from fairway.controllers.deployment import controller as deployment
+from fairway.controllers.disruption import controller as disruption
 from fairway.controllers.endpoint import controller as endpoint
 from fairway.controllers.endpointslice import controller as endpointslice
 from fairway.controllers.endpointslicemirroring import controller as endpointslicemirroring
@@ -49,6 +50,7 @@ CONTROLLERS: Mapping[str, Callable[[Surroundings], Controller]] = {
     replicationcontroller.NAME: lambda s: replicationcontroller.make(s.cluster),
     statefulset.NAME: lambda s: statefulset.StatefulSetController(s.cluster),
     daemonset.NAME: lambda s: daemonset.DaemonSetController(s.cluster),
+    disruption.NAME: lambda s: disruption.DisruptionController(s.cluster),
     scheduler.NAME: lambda s: scheduler.Scheduler(s.cluster),
     nodelifecycle.NAME: lambda s: nodelifecycle.NodeLifecycleController(s.cluster),
     podgc.NAME: lambda s: podgc.PodGarbageCollector(s.cluster),

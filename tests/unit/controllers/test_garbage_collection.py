@@ -6,8 +6,12 @@ from typing import Any
 
 import pytest
 
+from fairway.api.objects import ObjectMeta, OwnerReference
 from fairway.api.resources import CONFIG_MAPS, NODES, PODS, REPLICA_SETS
 from fairway.controllers.garbagecollector.controller import GarbageCollector
+from fairway.controllers.garbagecollector.graph import FOREGROUND, Thing
+from fairway.controllers.garbagecollector.plan import Owner, plan
+from fairway.controllers.writes import Delete, Patch
 
 from .fake_cluster import FakeClient, fake_cluster
 from .test_late_watches import work
@@ -144,3 +148,29 @@ async def test_someone_elses_change_in_between_is_noticed(world: World) -> None:
     await world.collector.loop.look_at(key)
     assert (PODS, "shop/a") in world.client.objects
     world.client.pending = late
+
+
+async def test_a_reference_across_namespaces_keeps_nothing(world: World) -> None:
+    world.client.put(CONFIG_MAPS, thing("one", namespace="elsewhere"))
+    world.client.put(PODS, thing("a", owner("one")))
+    await world.settle()
+    assert world.names() == ["one"]
+
+
+async def test_a_reference_with_the_right_uid_and_the_wrong_name_keeps_nothing(world: World) -> None:
+    world.client.put(CONFIG_MAPS, thing("one"))
+    world.client.put(PODS, thing("a", {**owner("one"), "name": "uno"}))
+    await world.settle()
+    assert world.names() == ["one"]
+
+
+def test_in_a_circle_of_owners_one_stops_holding_up_the_other() -> None:
+    first = OwnerReference("ConfigMap", "one", "uid-one", "v1", block_owner_deletion=True)
+    waiting = ObjectMeta("one", uid="uid-one", deletion_timestamp="…", finalizers=[FOREGROUND])
+    two = Thing(CONFIG_MAPS, ObjectMeta("two", uid="uid-two", owner_references=[first]))
+    unblocked, deletion = plan(two, [(first, Owner.WAITING)], [Thing(CONFIG_MAPS, waiting)])
+    assert isinstance(unblocked, Patch)
+    (kept,) = unblocked.patch["metadata"]["ownerReferences"]
+    assert (kept.uid, kept.block_owner_deletion) == ("uid-one", False)
+    assert isinstance(deletion, Delete)
+    assert deletion.propagation == "Foreground"

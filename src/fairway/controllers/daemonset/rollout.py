@@ -1,4 +1,4 @@
-"""How the Pods of a DaemonSet follow a new template: node by node, by taking away first or by adding first."""
+"""How the Pods of a DaemonSet follow a new template: node by node, taking away first or adding first."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fairway.controllers.writes import Write
 
 @dataclass(frozen=True, slots=True)
 class _OnNode:
-    """The Pods of a node that stay: `crowded` if there are several of one kind, which placing will put right."""
+    """The Pods of a node that stay; `crowded` with several of one kind, which placing will put right."""
 
     old: Pod | None
     new: Pod | None

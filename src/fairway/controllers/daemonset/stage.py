@@ -16,7 +16,7 @@ from fairway.controllers.writes import Create, Delete
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """`pods` by node, the foremost first; `wanted` and `allowed`: where one should be, and where it may stay."""
+    """`pods` by node, the foremost first; `wanted` and `allowed`: where one should be, where it may stay."""
 
     owner: DaemonSet
     reference: OwnerReference

@@ -40,7 +40,8 @@ class GarbageCollector:
 
     async def _state(self, thing: Thing, ref: OwnerReference) -> Owner:
         owner = self._graph.get(ref.uid)
-        if owner is not None:
+        # A uid under another kind, name or namespace is no owner: references don't reach across namespaces.
+        if owner is not None and owner.is_meant_by(ref, thing):
             waits = owner.waits_for_dependents and bool(ref.block_owner_deletion)
             return Owner.WAITING if waits else Owner.SOLID
         if self._graph.saw_go(ref.uid) or await self._is_absent(thing, ref):

@@ -46,14 +46,14 @@ def unclaimed(owner: StatefulSet, pod: str) -> Notice:
 def _claim(owner: StatefulSet, template: dict[str, Any], pod: str) -> Create:
     metadata = template.get("metadata") or {}
     labels = {**(metadata.get("labels") or {}), **(owner.spec.selector.match_labels or {})}
-    namespace = owner.metadata.namespace
+    namespace, name = owner.metadata.namespace, f"{_name(template)}-{pod}"
     body = {
         **template,
         "apiVersion": PERSISTENT_VOLUME_CLAIMS.api_version,
         "kind": PERSISTENT_VOLUME_CLAIMS.kind,
         "metadata": {
             **metadata,
-            "name": f"{_name(template)}-{pod}",
+            "name": name,
             "namespace": namespace,
             "labels": labels,
         },
