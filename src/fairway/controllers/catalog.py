@@ -8,6 +8,7 @@ from typing import Protocol
 
 from fairway.api.resources import Resource
 from fairway.controllers.cluster import Cluster
+from fairway.controllers.config import Config
 from fairway.controllers.daemonset import controller as daemonset
 from fairway.controllers.deployment import controller as deployment
 from fairway.controllers.disruption import controller as disruption
@@ -36,6 +37,7 @@ class Surroundings:
     """What controllers are made from."""
 
     cluster: Cluster
+    config: Config
     root_ca: str
     served: tuple[Resource, ...]
 
@@ -52,8 +54,10 @@ CONTROLLERS: Mapping[str, Callable[[Surroundings], Controller]] = {
     daemonset.NAME: lambda s: daemonset.DaemonSetController(s.cluster),
     disruption.NAME: lambda s: disruption.DisruptionController(s.cluster),
     scheduler.NAME: lambda s: scheduler.Scheduler(s.cluster),
-    nodelifecycle.NAME: lambda s: nodelifecycle.NodeLifecycleController(s.cluster),
-    podgc.NAME: lambda s: podgc.PodGarbageCollector(s.cluster),
+    nodelifecycle.NAME: lambda s: nodelifecycle.NodeLifecycleController(
+        s.cluster, s.config.node_monitor_grace_period, s.config.node_monitor_period
+    ),
+    podgc.NAME: lambda s: podgc.PodGarbageCollector(s.cluster, s.config.terminated_pod_gc_threshold),
     namespace.NAME: lambda s: namespace.NamespaceController(s.cluster),
     serviceaccount.NAME: lambda s: serviceaccount.ServiceAccountController(s.cluster),
     rootca.NAME: lambda s: rootca.RootCAController(s.cluster, s.root_ca),
