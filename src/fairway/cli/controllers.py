@@ -15,7 +15,6 @@ from fairway.controllers.config import Config, Election, UnknownController, chos
 from fairway.controllers.run import run
 from fairway.running import run_component
 
-
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
