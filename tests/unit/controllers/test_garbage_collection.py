@@ -28,7 +28,7 @@ def owner(name: str, *, kind: str = "ConfigMap", version: str = "v1", **ref: Any
 class World:
     def __init__(self) -> None:
         cluster, self.client = fake_cluster()
-        self.collector = GarbageCollector(cluster, (CONFIG_MAPS, PODS, REPLICA_SETS, NODES))
+        self.collector = GarbageCollector(cluster, (CONFIG_MAPS, PODS, REPLICA_SETS, NODES), doubt=0)
 
     async def settle(self) -> None:
         for _ in range(10):
@@ -69,6 +69,17 @@ async def test_owners_that_never_were_do_not_keep_it(world: World) -> None:
     world.client.put(PODS, thing("unowned", owner("nobody")))
     await world.settle()
     assert world.names() == ["one"]
+
+
+async def test_an_owner_never_seen_is_looked_for_twice_before_its_dependent_goes() -> None:
+    cluster, client = fake_cluster()
+    collector = GarbageCollector(cluster, (CONFIG_MAPS, PODS))
+    client.put(PODS, thing("a", owner("nobody")))
+    client.deliver()
+    assert await collector.sync("uid-a")
+    assert client.all(PODS)
+    assert await collector.sync("uid-a") is None
+    assert not client.all(PODS)
 
 
 async def test_one_owner_left_is_enough_and_the_other_reference_goes(world: World) -> None:
