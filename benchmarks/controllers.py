@@ -193,8 +193,11 @@ async def informer(client: Client, resource: Resource, type_: Any) -> AsyncItera
 
 
 async def until(holds: Callable[[], Any]) -> None:
-    while not (await found if asyncio.iscoroutine(found := holds()) else found):
-        await asyncio.sleep(0.01)  # noqa: ASYNC110  (what is waited for happens in another process)
+    while True:
+        found = holds()
+        if await found if asyncio.iscoroutine(found) else found:
+            return
+        await asyncio.sleep(0.01)
 
 
 async def in_parallel(count: int, work: Any, workers: int = 16) -> None:
