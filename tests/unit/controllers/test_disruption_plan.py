@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 import pytest
 
+from fairway.api.timestamps import stamp
 from fairway.controllers.disruption.plan import Budget, BudgetSpec, BudgetStatus, Scale, plan
 from fairway.controllers.selectors import LabelSelector
-from fairway.controllers.timestamps import stamp
 
 from .objects import NOW, WEB, meta, pod
 

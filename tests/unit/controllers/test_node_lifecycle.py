@@ -9,6 +9,7 @@ import pytest
 
 from fairway.api.objects import Node, Pod, Taint, Toleration
 from fairway.api.resources import LEASES, NODES, PODS
+from fairway.api.timestamps import stamp
 from fairway.controllers.nodelifecycle.controller import NodeLifecycleController
 from fairway.controllers.nodelifecycle.plan import (
     NOT_READY,
@@ -17,7 +18,6 @@ from fairway.controllers.nodelifecycle.plan import (
     plan_taints,
     plan_unready_pods,
 )
-from fairway.controllers.timestamps import stamp
 from fairway.controllers.writes import Delete, Patch
 
 from .fake_cluster import fake_cluster

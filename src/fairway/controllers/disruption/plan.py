@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from fairway.api.objects import ObjectMeta, Pod, View
 from fairway.api.resources import POD_DISRUPTION_BUDGETS
+from fairway.api.timestamps import seconds, stamp
 from fairway.controllers.bounds import scaled
 from fairway.controllers.pods import is_ready, is_terminating
 from fairway.controllers.selectors import LabelSelector
-from fairway.controllers.timestamps import seconds, stamp
 from fairway.controllers.workloads import status_changes
 from fairway.controllers.writes import Notice, Patch, Plan
 

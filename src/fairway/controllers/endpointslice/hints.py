@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from msgspec.structs import replace
 
 from fairway.api.objects import Endpoint, EndpointHints, ForZone, Node, Service
+from fairway.api.schema.quantity import whole
 
 MODE_ANNOTATION = "service.kubernetes.io/topology-mode"
 OLD_MODE_ANNOTATION = "service.kubernetes.io/topology-aware-hints"
@@ -36,7 +37,7 @@ def zone_shares(nodes: Iterable[Node]) -> Mapping[str, float] | None:
         labels = node.metadata.labels or {}
         if any(label in labels for label in CONTROL_PLANE_LABELS) or not _is_ready(node):
             continue
-        zone, cpu = labels.get(ZONE_LABEL, ""), _millicpu((node.status.allocatable or {}).get("cpu", "0"))
+        zone, cpu = labels.get(ZONE_LABEL, ""), whole((node.status.allocatable or {}).get("cpu", "0"), "1m")
         if not zone or not cpu:
             return None
         cpus[zone] += cpu
@@ -180,10 +181,3 @@ def _takes_traffic(endpoint: Endpoint) -> bool:
 
 def _is_ready(node: Node) -> bool:
     return any(c.type == "Ready" and c.status == "True" for c in node.status.conditions or ())
-
-
-def _millicpu(quantity: str) -> int:
-    try:
-        return int(quantity[:-1]) if quantity.endswith("m") else int(float(quantity) * 1000)
-    except ValueError:
-        return 0

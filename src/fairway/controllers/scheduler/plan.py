@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from fairway.api.objects import Condition, Node, Pod, Taint
 from fairway.api.resources import PODS
+from fairway.api.timestamps import stamp
 from fairway.controllers.nodefit import (
     CORDONED,
     NO_MATCH,
@@ -21,7 +22,6 @@ from fairway.controllers.nodefit import (
 )
 from fairway.controllers.pods import is_terminal, is_terminating
 from fairway.controllers.scheduler.requests import lacking
-from fairway.controllers.timestamps import stamp
 from fairway.controllers.writes import Create, Notice, Patch, Plan
 
 SCHEDULER = "default-scheduler"
