@@ -132,7 +132,8 @@ async def crowd(client: Client, process: int, report: Report) -> None:
 
 
 def ready_endpoints(slices: Informer[EndpointSlice]) -> int:
-    return sum(bool(e.conditions.ready) for item in slices.items().values() for e in item.endpoints or ())
+    crowd = [s for s in slices.items().values() if s.metadata.label("kubernetes.io/service-name") == "crowd"]
+    return sum(bool(e.conditions.ready) for item in crowd for e in item.endpoints or ())
 
 
 def pod(number: int) -> dict[str, Any]:
