@@ -42,10 +42,11 @@ class Surroundings:
     served: tuple[Resource, ...]
 
 
-# In the order they are made: the garbage collector last, because it shares the caches of the others.
+# In the order they are made and hear of changes: slices first, because proxies and DNS read those; the garbage
+# collector last, because it shares the caches of the others.
 CONTROLLERS: Mapping[str, Callable[[Surroundings], Controller]] = {
-    endpoint.NAME: lambda s: endpoint.EndpointController(s.cluster),
     endpointslice.NAME: lambda s: endpointslice.EndpointSliceController(s.cluster),
+    endpoint.NAME: lambda s: endpoint.EndpointController(s.cluster),
     endpointslicemirroring.NAME: lambda s: endpointslicemirroring.EndpointSliceMirroringController(s.cluster),
     deployment.NAME: lambda s: deployment.DeploymentController(s.cluster),
     replicaset.NAME: lambda s: replicaset.ReplicaSetController(s.cluster),
