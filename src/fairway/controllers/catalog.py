@@ -42,8 +42,8 @@ class Surroundings:
     served: tuple[Resource, ...]
 
 
-# In the order they are made and hear of changes: slices first, because proxies and DNS read those; the garbage
-# collector last, because it shares the caches of the others.
+# In the order they are made and hear of changes: slices first, because proxies and DNS read those; the
+# garbage collector last, because it shares the caches of the others.
 CONTROLLERS: Mapping[str, Callable[[Surroundings], Controller]] = {
     endpointslice.NAME: lambda s: endpointslice.EndpointSliceController(s.cluster),
     endpoint.NAME: lambda s: endpoint.EndpointController(s.cluster),
