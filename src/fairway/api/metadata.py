@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import random
-from datetime import UTC, datetime, timedelta
-from functools import lru_cache
+from datetime import datetime, timedelta
 from typing import Any
+
+from fairway.api.timestamps import stamp
 
 Obj = dict[str, Any]
 
@@ -25,12 +26,7 @@ def new_uid() -> str:
 
 
 def timestamp(now: datetime) -> str:
-    return _second_text(int(now.timestamp()))
-
-
-@lru_cache(maxsize=64)
-def _second_text(second: int) -> str:
-    return datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return stamp(now.timestamp())
 
 
 def generated_name(base: str) -> str:

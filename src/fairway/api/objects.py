@@ -244,11 +244,16 @@ class ContainerPort(View, frozen=True):
     host_ip: str = msgspec.field(default="", name="hostIP")
 
 
+class ResourceRequirements(View, frozen=True):
+    requests: dict[str, str] | None = None
+
+
 class Container(View, frozen=True):
     name: str = ""
     image: str = ""
     ports: list[ContainerPort] | None = None
     restart_policy: str | None = None
+    resources: ResourceRequirements | None = None
 
 
 class PodReadinessGate(View, frozen=True):
@@ -277,6 +282,8 @@ class PodSpec(View, frozen=True):
     scheduler_name: str = "default-scheduler"
     readiness_gates: list[PodReadinessGate] | None = None
     scheduling_gates: list[dict[str, str]] | None = None
+    overhead: dict[str, str] | None = None
+    resources: ResourceRequirements | None = None
 
 
 class PodIP(View, frozen=True):

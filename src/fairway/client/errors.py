@@ -31,7 +31,7 @@ class ClientError(Exception):
 
 
 class KubeConfigError(ClientError):
-    """The kubeconfig is missing, malformed, or needs an authentication plugin we don't run."""
+    """The kubeconfig is missing or malformed, or its authentication plugin can't be run or fails."""
 
 
 class ApiError(ClientError):

@@ -18,6 +18,7 @@ import structlog
 
 from fairway.api.objects import ObjectMeta, ObjectReference
 from fairway.api.resources import EVENTS, Resource
+from fairway.api.timestamps import stamp
 from fairway.client.errors import ApiError, NotFound
 from fairway.client.rest import Client
 
@@ -134,7 +135,7 @@ class EventRecorder:
         return _Written(name, 1)
 
     def _timestamp(self) -> str:
-        return self._now().strftime("%Y-%m-%dT%H:%M:%SZ")
+        return stamp(self._now().timestamp())
 
 
 def _namespace(about: ObjectReference) -> str:

@@ -1,7 +1,7 @@
 """How to reach and identify ourselves to an API server: kubeconfig files, in-cluster files, environment.
 
-Only reading configuration belongs here; connections are made in `transport`. What client-go honours is
-honoured, except authentication plugins (`exec`, `auth-provider`), which are refused by name.
+Only reading configuration belongs here; connections are made in `transport`, plugins run by `credentials`.
+What client-go honours is honoured; `auth-provider`, which it no longer does, is refused by name.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from typing import Any
 import yaml
 
 from fairway.client.errors import KubeConfigError
+from fairway.client.exec_plugin import ExecPlugin, plugin_of
 
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
@@ -41,6 +42,7 @@ class KubeConfig:
     username: str | None = None
     password: str | None = field(default=None, repr=False)
     impersonate: Mapping[str, Any] = field(default_factory=dict)
+    exec: ExecPlugin | None = None
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], context: str | None = None) -> KubeConfig:
@@ -137,6 +139,7 @@ def _read(path: Path) -> _File:
     )
 
 
+_FOLDER = " folder"  # no field of a kubeconfig can be called so
 _PATHS = ("certificate-authority", "client-certificate", "client-key", "tokenFile")
 
 
@@ -148,6 +151,7 @@ def _named(document: dict[str, Any], plural: str, singular: str, path: Path) -> 
             for name in _PATHS:
                 if value.get(name):
                     value[name] = path.parent / value[name]
+            value[_FOLDER] = path.parent
             entries.setdefault(str(entry["name"]), value)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise KubeConfigError(f"kubeconfig {path}: {plural} must be a list of name and {singular}") from error
@@ -180,9 +184,8 @@ def _select(file: _File, context: str | None) -> KubeConfig:
 
 
 def _config(cluster: Mapping[str, Any], user: Mapping[str, Any], namespace: str) -> KubeConfig:
-    for plugin in ("exec", "auth-provider"):
-        if user.get(plugin):
-            raise KubeConfigError(f"this kubeconfig's user needs an {plugin} plugin, which is not supported")
+    if user.get("auth-provider"):
+        raise KubeConfigError("this kubeconfig's user needs an auth-provider plugin, which is not supported")
     return KubeConfig(
         server=str(cluster["server"]).rstrip("/"),
         namespace=namespace,
@@ -197,7 +200,29 @@ def _config(cluster: Mapping[str, Any], user: Mapping[str, Any], namespace: str)
         username=user.get("username"),
         password=user.get("password"),
         impersonate=_impersonation(user),
+        exec=_plugin(cluster, user),
     )
+
+
+def _plugin(cluster: Mapping[str, Any], user: Mapping[str, Any]) -> ExecPlugin | None:
+    """Static credentials beat a plugin, as in client-go."""
+    if not user.get("exec") or user.get("token") or user.get("tokenFile"):
+        return None
+    ca = _pem(cluster, "certificate-authority")
+    told = {
+        "server": cluster["server"],
+        "tls-server-name": cluster.get("tls-server-name"),
+        "insecure-skip-tls-verify": cluster.get("insecure-skip-tls-verify"),
+        "certificate-authority-data": base64.b64encode(ca).decode() if ca else None,
+        "proxy-url": cluster.get("proxy-url"),
+        "config": _extension(cluster, "client.authentication.k8s.io/exec"),
+    }
+    known = {name: value for name, value in told.items() if value}
+    return plugin_of(user["exec"], user.get(_FOLDER) or Path(), known)
+
+
+def _extension(cluster: Mapping[str, Any], name: str) -> Any:
+    return next((e.get("extension") for e in cluster.get("extensions") or () if e.get("name") == name), None)
 
 
 def _pem(entry: Mapping[str, Any], name: str) -> bytes | None:

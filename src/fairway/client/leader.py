@@ -58,7 +58,7 @@ class LeaderElector:
 
     async def _acquire(self) -> None:
         while not await self._try(self.renew_deadline):
-            await self.sleep(self.retry_period * (1 + 0.2 * random.random()))
+            await self.sleep(min(self.retry_period * (1 + 0.2 * random.random()), self._until_expiry()))
 
     async def _lead(self, lead: Callable[[], Awaitable[None]]) -> bool:
         """Whether `lead` ended by itself, rather than by losing the lease."""
@@ -121,7 +121,16 @@ class LeaderElector:
         holder = self._spec.get("holderIdentity")
         if not holder or holder == self.identity:
             return False
-        return self.clock() < self._observed_at + (self._spec.get("leaseDurationSeconds") or 0)
+        return self.clock() < self._expiry
+
+    @property
+    def _expiry(self) -> float:
+        return self._observed_at + float(self._spec.get("leaseDurationSeconds") or 0)
+
+    def _until_expiry(self) -> float:
+        """A lease that runs out is tried for at that moment; one that has already, at the usual pace."""
+        left = self._expiry - self.clock()
+        return left + 0.01 if left > 0 else self.retry_period
 
     def _claim(self, previous: dict[str, Any]) -> dict[str, Any]:
         now = self.now().strftime("%Y-%m-%dT%H:%M:%S.%fZ")

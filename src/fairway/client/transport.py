@@ -11,13 +11,20 @@ import socket
 from asyncio import sleep
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from http import HTTPStatus
 from typing import Self
 
 import aiohttp
 from multidict import CIMultiDict
 from yarl import URL
 
-from fairway.client.errors import TooManyRequests, Unavailable, error_from_answer
+from fairway.client.credentials import Credentials
+from fairway.client.errors import (
+    KubeConfigError,
+    TooManyRequests,
+    Unavailable,
+    error_from_answer,
+)
 from fairway.client.kubeconfig import KubeConfig
 
 _ATTEMPTS = 5
@@ -31,10 +38,13 @@ class Transport:
         self.config = config
         self._agent = f"fairway-{component}"
         self._timeout = timeout
+        self._credentials = Credentials(config)
         self._session: aiohttp.ClientSession | None = None
+        self._certificate = config.client_certificate
+        self._outdated: asyncio.Future[None] | None = None
 
     async def __aenter__(self) -> Self:
-        self._opened()
+        self._opened(self.config)
         return self
 
     async def __aexit__(self, *exc_info: object) -> None:
@@ -89,10 +99,11 @@ class Transport:
         """A connection upgraded to a WebSocket of a subprotocol."""
         url = URL(self.config.server + path).update_query(params)
         try:
-            async with self._opened().ws_connect(
+            used = await self._who_we_are()
+            async with self._opened(used).ws_connect(
                 url,
                 protocols=(protocol,),
-                headers=self._identity({}),
+                headers=_identity(used, {}),
                 server_hostname=self.config.tls_server_name,
                 max_msg_size=0,
             ) as connection:
@@ -115,38 +126,56 @@ class Transport:
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         """The answer to one request; whatever goes wrong, while reading it too, becomes an ApiError."""
         url = URL(self.config.server + path)
+        url = url.update_query(params) if params else url
         try:
             async with asyncio.timeout(answer_within):
-                answer = await self._opened().request(
-                    method,
-                    url.update_query(params) if params else url,
-                    data=body,
-                    headers=self._identity(headers),
-                    timeout=aiohttp.ClientTimeout(total=end_within),
-                    server_hostname=self.config.tls_server_name,
-                    proxy=self.config.proxy_url,
-                    allow_redirects=False,
-                )
+                answer = await self._answer(method, url, headers, end_within, body)
             async with answer:
                 await _raise_for_status(answer)
                 yield answer
         except (aiohttp.ClientError, OSError) as error:
             raise Unavailable.unreachable(error) from error
 
-    def _identity(self, headers: Mapping[str, str]) -> CIMultiDict[str]:
-        merged = CIMultiDict(headers)
-        if authorization := self.config.authorization():
-            merged["Authorization"] = authorization
-        for name, value in self.config.impersonate.items():
-            for one in value if isinstance(value, list) else [value]:
-                merged.add(name, str(one))
-        return merged
+    async def _answer(
+        self, method: str, url: URL, headers: Mapping[str, str], end_within: float | None, body: bytes | None
+    ) -> aiohttp.ClientResponse:
+        """Sends the request; once more if who we are was refused and there is another way to say it."""
+        for last in (False, True):
+            used = await self._who_we_are()
+            answer = await self._opened(used).request(
+                method,
+                url,
+                data=body,
+                headers=_identity(used, headers),
+                timeout=aiohttp.ClientTimeout(total=end_within),
+                server_hostname=self.config.tls_server_name,
+                proxy=self.config.proxy_url,
+                allow_redirects=False,
+            )
+            if last or answer.status != HTTPStatus.UNAUTHORIZED or not self._credentials.refused(used):
+                break
+            answer.release()
+        return answer
 
-    def _opened(self) -> aiohttp.ClientSession:
-        """The session, made on first use because aiohttp needs a running loop for it."""
+    async def _who_we_are(self) -> KubeConfig:
+        """A plugin that fails is like a server that can't be reached: it may work again later."""
+        try:
+            return await self._credentials.current()
+        except KubeConfigError as error:
+            raise Unavailable.unreachable(error) from error
+
+    def _opened(self, identity: KubeConfig) -> aiohttp.ClientSession:
+        """The session, made on first use because aiohttp needs a running loop for it.
+
+        Another certificate needs other connections; watches over the old ones are taken up again.
+        """
+        if self._session is not None and identity.client_certificate != self._certificate:
+            self._outdated = asyncio.ensure_future(self._session.close())
+            self._session = None
         if self._session is None:
+            self._certificate = identity.client_certificate
             connector = aiohttp.TCPConnector(
-                limit=0, ssl=self.config.ssl_context() or True, keepalive_timeout=30
+                limit=0, ssl=identity.ssl_context() or True, keepalive_timeout=30
             )
             self._session = aiohttp.ClientSession(
                 connector=connector,
@@ -156,6 +185,16 @@ class Transport:
                 read_bufsize=1 << 20,
             )
         return self._session
+
+
+def _identity(used: KubeConfig, headers: Mapping[str, str]) -> CIMultiDict[str]:
+    merged = CIMultiDict(headers)
+    if authorization := used.authorization():
+        merged["Authorization"] = authorization
+    for name, value in used.impersonate.items():
+        for one in value if isinstance(value, list) else [value]:
+            merged.add(name, str(one))
+    return merged
 
 
 class WebSocket:

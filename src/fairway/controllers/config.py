@@ -12,14 +12,32 @@ class UnknownController(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Config:
-    """`controllers` is kube-controller-manager's list: `*` for all, `name` to add, `-name` to leave out."""
+class Election:
+    """Several processes, one at work: through which Lease, and how patiently. Times are in seconds."""
 
-    kubeconfig: Path
+    lease_duration: float = 15.0
+    renew_deadline: float = 10.0
+    retry_period: float = 2.0
+    name: str = "fairway-controllers"
+    namespace: str = "kube-system"
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """`controllers` is kube-controller-manager's list: `*` for all, `name` to add, `-name` to leave out.
+
+    Without a kubeconfig the API server is looked for as kubectl does, or as Pods do.
+    """
+
+    kubeconfig: Path | None = None
     controllers: tuple[str, ...] = ("*",)
     leader_elect: bool = False
     identity: str = ""
     root_ca_file: Path | None = None
+    election: Election = Election()
+    node_monitor_period: float = 5.0
+    node_monitor_grace_period: float = 50.0
+    terminated_pod_gc_threshold: int = 12_500
 
 
 def chosen(selection: Iterable[str], known: Iterable[str]) -> list[str]:

@@ -6,7 +6,7 @@ Facts about one Pod only; who owns it is in `owners`, which Service wants it in 
 from __future__ import annotations
 
 from fairway.api.objects import Container, Pod, ServicePort
-from fairway.controllers.timestamps import seconds
+from fairway.api.timestamps import seconds
 
 IPV4, IPV6 = "IPv4", "IPv6"
 

@@ -76,10 +76,18 @@ def template_of(revision: ControllerRevision) -> Template:
 
 
 def surplus_revisions(
-    history: Sequence[ControllerRevision], live: frozenset[str], limit: int | None
+    history: Sequence[ControllerRevision],
+    live: frozenset[str],
+    limit: int | None,
+    *,
+    live_count: bool = False,
 ) -> tuple[Delete, ...]:
-    """The oldest revisions nobody runs, beyond the limit. `live` names those in use."""
+    """The oldest revisions nobody runs, beyond the limit. `live` names those in use.
+
+    A StatefulSet keeps as many besides the live ones, a DaemonSet counts those too: `live_count`.
+    """
     unused = sorted((r for r in history if r.metadata.name not in live), key=lambda r: r.revision)
-    count = max(0, len(unused) - (HISTORY_LIMIT if limit is None else limit))
+    kept = HISTORY_LIMIT if limit is None else limit
+    count = max(0, len(history if live_count else unused) - kept)
     metas = [r.metadata for r in unused[:count]]
     return tuple(Delete(CONTROLLER_REVISIONS, m.namespace, m.name, m.uid) for m in metas)

@@ -23,23 +23,37 @@ COMPONENT = "fairway-controllers"
 async def run(config: Config, ready: Callable[[], None] = lambda: None) -> None:
     """Until cancelled. With leader election it is ready as soon as it stands by."""
     names = chosen(config.controllers, CONTROLLERS)
-    kubeconfig = KubeConfig.load(config.kubeconfig)
+    kubeconfig = KubeConfig.load(config.kubeconfig) if config.kubeconfig else KubeConfig.from_env()
+    root_ca = _root_ca(config, kubeconfig)
     async with Client(kubeconfig, component="controllers") as client:
         if not config.leader_elect:
-            await _control(client, names, _root_ca(config, kubeconfig), ready)
+            await _control(client, config, names, root_ca, ready)
             return
         ready()
-        identity = config.identity or f"{socket.gethostname()}_{os.getpid()}"
-        elector = LeaderElector(client, COMPONENT, identity)
-        await elector.run(lambda: _control(client, names, _root_ca(config, kubeconfig), lambda: None))
+        await _elector(client, config).run(lambda: _control(client, config, names, root_ca, lambda: None))
 
 
-async def _control(client: Client, names: list[str], root_ca: str, ready: Callable[[], None]) -> None:
+def _elector(client: Client, config: Config) -> LeaderElector:
+    election = config.election
+    return LeaderElector(
+        client,
+        election.name,
+        config.identity or f"{socket.gethostname()}_{os.getpid()}",
+        election.namespace,
+        election.lease_duration,
+        election.renew_deadline,
+        election.retry_period,
+    )
+
+
+async def _control(
+    client: Client, config: Config, names: list[str], root_ca: str, ready: Callable[[], None]
+) -> None:
     async with asyncio.TaskGroup() as group:
         recorder = EventRecorder(client, COMPONENT)
         group.create_task(recorder.run())
         cluster = Cluster(client, recorder)
-        surroundings = Surroundings(cluster, root_ca, await _served(client))
+        surroundings = Surroundings(cluster, config, root_ca, await _served(client))
         controllers = [CONTROLLERS[name](surroundings) for name in names]
         cluster.start(group)
         await cluster.synced()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import itertools
 from collections.abc import Callable
 from typing import Any
@@ -10,7 +11,7 @@ import msgspec
 
 from fairway.api.objects import ObjectMeta
 from fairway.api.resources import Resource
-from fairway.client import AlreadyExists, Conflict, NotFound
+from fairway.client import AlreadyExists, Conflict, NotFound, Unavailable
 from fairway.controllers.cluster import Cluster
 
 from .objects import NOW
@@ -50,6 +51,7 @@ class FakeClient:
         self.informers: dict[Resource, list[LateInformer]] = {}
         self.pending: list[tuple[Resource, str, dict[str, Any] | None, int]] = []
         self.calls: list[str] = []
+        self.away = False
         self._numbers = itertools.count(100)
 
     async def create(self, resource: Resource, obj: Any, **options: Any) -> Any:
@@ -91,6 +93,11 @@ class FakeClient:
         key = f"{options['namespace']}/{name}" if options.get("namespace") else name
         return msgspec.convert(self._live(resource, key), options.get("type", dict))
 
+    async def list(self, resource: Resource, **_options: Any) -> builtins.list[dict[str, Any]]:
+        if self.away:
+            raise Unavailable(0, "Unreachable", "nobody answers")
+        return self.all(resource)
+
     # ---- for tests ----
 
     def put(self, resource: Resource, obj: dict[str, Any]) -> None:
@@ -105,7 +112,7 @@ class FakeClient:
             for informer in self.informers.get(resource, ()):
                 informer.deliver(key, obj, revision)
 
-    def all(self, resource: Resource) -> list[dict[str, Any]]:
+    def all(self, resource: Resource) -> builtins.list[dict[str, Any]]:
         return [obj for (kind, _), obj in self.objects.items() if kind == resource]
 
     def _bind(self, resource: Resource, meta: dict[str, Any], body: dict[str, Any]) -> dict[str, Any]:

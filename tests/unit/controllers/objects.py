@@ -27,10 +27,10 @@ from fairway.api.objects import (
     ServiceSpec,
     Taint,
 )
+from fairway.api.timestamps import stamp
 from fairway.controllers.backends import reference_to
 from fairway.controllers.selectors import LabelSelector
 from fairway.controllers.slices import MANAGED_BY, SERVICE_NAME
-from fairway.controllers.timestamps import stamp
 from fairway.controllers.workloads import (
     Deployment,
     DeploymentSpec,

@@ -9,6 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from fairway.api.objects import Node, Pod
+from fairway.controllers.daemonset.patience import Patience
 from fairway.controllers.daemonset.placement import node_of
 from fairway.controllers.daemonset.plan import plan
 from fairway.controllers.selectors import LabelSelector
@@ -17,6 +18,7 @@ from fairway.controllers.workloads import (
     DaemonSet,
     DaemonSetSpec,
     DaemonSetStatus,
+    RollingUpdate,
     UpdateStrategy,
 )
 from fairway.controllers.writes import Create, Delete, Patch
@@ -35,6 +37,7 @@ class Daemons:
             DaemonSetSpec(selector=LabelSelector(match_labels=WEB), template=base, **fields),
         )
         self.made = 0
+        self.patience: tuple[str, ...] = ()
         self.pods: dict[str, Pod] = {}
         self.history: dict[str, ControllerRevision] = {}
 
@@ -42,7 +45,7 @@ class Daemons:
         """What happened on which node, as `+node` and `-node`."""
         told = []
         pods, history = list(self.pods.values()), list(self.history.values())
-        for write in plan(self.owner, pods, history, self.nodes, NOW).writes:
+        for write in plan(self.owner, pods, history, self.nodes, NOW, self.patience).writes:
             match write:
                 case Create(resource=resource) if resource.kind == "Pod":
                     self.made += 1
@@ -163,3 +166,79 @@ def test_on_delete_waits_for_someone_to_delete() -> None:
     daemons.owner = replace(daemons.owner, spec=replace(daemons.owner.spec, template=template("app:2")))
     assert daemons.run() == []
     assert daemons.owner.status.updated_number_scheduled == 0
+
+
+# ---- surge ---------------------------------------------------------------------------------------------
+
+
+def surging(*nodes: Node, surge: int | str = 1, image: str = "app:2") -> Daemons:
+    """Complete, and given a new template."""
+    strategy = UpdateStrategy("RollingUpdate", RollingUpdate(max_surge=surge, max_unavailable=0))
+    daemons = Daemons(*nodes, update_strategy=strategy)
+    daemons.run()
+    daemons.owner = replace(daemons.owner, spec=replace(daemons.owner.spec, template=template(image)))
+    daemons.look()  # the revision
+    return daemons
+
+
+def test_a_surging_update_adds_the_new_pod_before_it_takes_the_old_one() -> None:
+    daemons = surging(node("a"), node("b"))
+    assert daemons.look() == ["+a"]
+    assert daemons.look() == []  # it is not ready yet
+    assert daemons.run() == ["-a", "+b", "-b"]
+    assert daemons.owner.status.updated_number_scheduled == 2
+
+
+def test_as_many_nodes_surge_as_the_share_allows() -> None:
+    daemons = surging(*(node(name) for name in "abcd"), surge="50%")
+    assert daemons.look() == ["+a", "+b"]
+
+
+def test_an_old_pod_that_serves_nobody_is_joined_beyond_the_surge_and_gone_with_the_next_look() -> None:
+    daemons = surging(node("a"), node("b"))
+    (ill,) = (name for name, made in daemons.pods.items() if node_of(made) == "b")
+    daemons.pods[ill] = replace(daemons.pods[ill], status=pod(ill, ready=False).status)
+    assert daemons.look() == ["+b", "+a"]
+    assert "-b" in daemons.look()
+
+
+def test_with_surge_a_pod_leaves_a_tainted_node_only_when_the_others_suffice() -> None:
+    daemons = surging(node("a"), node("b"), node("c"))
+    daemons.nodes = [node("a"), node("b"), node("c", taints=[("gpu", "yes", "NoSchedule")])]
+    (ill,) = (name for name, made in daemons.pods.items() if node_of(made) == "a")
+    daemons.pods[ill] = replace(daemons.pods[ill], status=pod(ill, ready=False).status)
+    assert "-c" not in daemons.look()  # two are wanted, and only b and c are well
+    daemons.run()
+    assert daemons.places == ["a", "b"]
+
+
+# ---- failures ------------------------------------------------------------------------------------------
+
+
+def test_a_failed_pod_stays_while_patience_is_asked_for() -> None:
+    daemons = Daemons(node("a"))
+    daemons.run()
+    (name,) = daemons.pods
+    daemons.pods[name] = replace(daemons.pods[name], status=pod("x", phase="Failed").status)
+    daemons.patience = ("a",)
+    assert daemons.look() == []
+
+
+def test_patience_doubles_with_every_failure_and_belongs_to_one_generation() -> None:
+    patience = Patience()
+    patience.removed("uid", 1, "a", 100.0)
+    assert patience.held("uid", 1, 100.5) == {"a": 0.5}
+    assert patience.held("uid", 1, 101.0) == {}
+    patience.removed("uid", 1, "a", 101.0)
+    assert patience.held("uid", 1, 102.5) == {"a": 0.5}
+    assert patience.held("uid", 2, 102.5) == {}
+
+
+def test_of_a_node_that_is_gone_only_pods_that_never_ran_there_are_removed() -> None:
+    daemons = Daemons(node("a"), node("b"))
+    daemons.run()
+    (ran,) = (name for name, made in daemons.pods.items() if node_of(made) == "b")
+    daemons.pods[ran] = replace(daemons.pods[ran], spec=replace(daemons.pods[ran].spec, node_name="b"))
+    daemons.nodes = []
+    assert daemons.run() == ["-a"]
+    assert daemons.owner.status.number_misscheduled == 0

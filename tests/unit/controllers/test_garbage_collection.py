@@ -6,8 +6,12 @@ from typing import Any
 
 import pytest
 
+from fairway.api.objects import ObjectMeta, OwnerReference
 from fairway.api.resources import CONFIG_MAPS, NODES, PODS, REPLICA_SETS
 from fairway.controllers.garbagecollector.controller import GarbageCollector
+from fairway.controllers.garbagecollector.graph import FOREGROUND, Thing
+from fairway.controllers.garbagecollector.plan import Owner, plan
+from fairway.controllers.writes import Delete, Patch
 
 from .fake_cluster import FakeClient, fake_cluster
 from .test_late_watches import work
@@ -24,7 +28,7 @@ def owner(name: str, *, kind: str = "ConfigMap", version: str = "v1", **ref: Any
 class World:
     def __init__(self) -> None:
         cluster, self.client = fake_cluster()
-        self.collector = GarbageCollector(cluster, (CONFIG_MAPS, PODS, REPLICA_SETS, NODES))
+        self.collector = GarbageCollector(cluster, (CONFIG_MAPS, PODS, REPLICA_SETS, NODES), doubt=0)
 
     async def settle(self) -> None:
         for _ in range(10):
@@ -65,6 +69,17 @@ async def test_owners_that_never_were_do_not_keep_it(world: World) -> None:
     world.client.put(PODS, thing("unowned", owner("nobody")))
     await world.settle()
     assert world.names() == ["one"]
+
+
+async def test_an_owner_never_seen_is_looked_for_twice_before_its_dependent_goes() -> None:
+    cluster, client = fake_cluster()
+    collector = GarbageCollector(cluster, (CONFIG_MAPS, PODS))
+    client.put(PODS, thing("a", owner("nobody")))
+    client.deliver()
+    assert await collector.sync("uid-a")
+    assert client.all(PODS)
+    assert await collector.sync("uid-a") is None
+    assert not client.all(PODS)
 
 
 async def test_one_owner_left_is_enough_and_the_other_reference_goes(world: World) -> None:
@@ -144,3 +159,29 @@ async def test_someone_elses_change_in_between_is_noticed(world: World) -> None:
     await world.collector.loop.look_at(key)
     assert (PODS, "shop/a") in world.client.objects
     world.client.pending = late
+
+
+async def test_a_reference_across_namespaces_keeps_nothing(world: World) -> None:
+    world.client.put(CONFIG_MAPS, thing("one", namespace="elsewhere"))
+    world.client.put(PODS, thing("a", owner("one")))
+    await world.settle()
+    assert world.names() == ["one"]
+
+
+async def test_a_reference_with_the_right_uid_and_the_wrong_name_keeps_nothing(world: World) -> None:
+    world.client.put(CONFIG_MAPS, thing("one"))
+    world.client.put(PODS, thing("a", {**owner("one"), "name": "uno"}))
+    await world.settle()
+    assert world.names() == ["one"]
+
+
+def test_in_a_circle_of_owners_one_stops_holding_up_the_other() -> None:
+    first = OwnerReference("ConfigMap", "one", "uid-one", "v1", block_owner_deletion=True)
+    waiting = ObjectMeta("one", uid="uid-one", deletion_timestamp="…", finalizers=[FOREGROUND])
+    two = Thing(CONFIG_MAPS, ObjectMeta("two", uid="uid-two", owner_references=[first]))
+    unblocked, deletion = plan(two, [(first, Owner.WAITING)], [Thing(CONFIG_MAPS, waiting)])
+    assert isinstance(unblocked, Patch)
+    (kept,) = unblocked.patch["metadata"]["ownerReferences"]
+    assert (kept.uid, kept.block_owner_deletion) == ("uid-one", False)
+    assert isinstance(deletion, Delete)
+    assert deletion.propagation == "Foreground"

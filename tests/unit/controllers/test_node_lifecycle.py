@@ -9,6 +9,7 @@ import pytest
 
 from fairway.api.objects import Node, Pod, Taint, Toleration
 from fairway.api.resources import LEASES, NODES, PODS
+from fairway.api.timestamps import stamp
 from fairway.controllers.nodelifecycle.controller import NodeLifecycleController
 from fairway.controllers.nodelifecycle.plan import (
     NOT_READY,
@@ -17,7 +18,6 @@ from fairway.controllers.nodelifecycle.plan import (
     plan_taints,
     plan_unready_pods,
 )
-from fairway.controllers.timestamps import stamp
 from fairway.controllers.writes import Delete, Patch
 
 from .fake_cluster import fake_cluster
@@ -155,8 +155,20 @@ async def test_a_node_heard_of_again_is_as_before() -> None:
     assert "taints" not in world.client.objects[NODES, "n1"]["spec"]
 
 
-async def test_when_all_are_silent_no_pod_suffers() -> None:
+async def test_when_all_are_silent_pods_are_unready_but_nobody_is_evicted() -> None:
     world = World()
     await world.pass_time(600)
     assert world.ready("n1") == "Unknown"
+    assert world.pod().status.condition("Ready").status == "False"  # type: ignore[union-attr]
+
+
+async def test_after_the_api_server_was_away_nodes_get_time_to_be_heard_of() -> None:
+    world = World()
+    await world.pass_time(50, "n1", "n2")
+    world.client.away = True
+    await world.pass_time(200)
+    world.client.away = False
+    await world.pass_time(10)
+    assert world.pod().status.condition("Ready").status == "True"  # type: ignore[union-attr]
+    await world.pass_time(10, "n1", "n2")
     assert world.pod().status.condition("Ready").status == "True"  # type: ignore[union-attr]

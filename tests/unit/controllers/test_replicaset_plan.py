@@ -9,9 +9,9 @@ from msgspec.structs import replace
 
 from fairway.api.objects import Pod
 from fairway.api.resources import REPLICA_SETS
+from fairway.api.timestamps import stamp
 from fairway.controllers.replicaset.plan import ReplicaPlan, plan, plan_status, replica_failure
 from fairway.controllers.replicaset.ranking import in_order_of_removal
-from fairway.controllers.timestamps import stamp
 from fairway.controllers.workloads import ReplicaSet
 
 from .objects import NOW, pod, replica_set

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from fairway.api.objects import ContainerPort, Node, Pod, Toleration
+from fairway.api.objects import Container, ContainerPort, Node, Pod, ResourceRequirements, Toleration
 from fairway.controllers.scheduler.plan import Snapshot, bound_to, plan, waits_for_a_node
 from fairway.controllers.writes import Create, Patch
 
@@ -159,3 +159,60 @@ def test_the_same_is_not_said_twice() -> None:
 def test_only_pods_that_wait_for_us_are_scheduled(about: str, given: Pod) -> None:
     assert not waits_for_a_node(given), about
     assert waits_for_a_node(wanted())
+
+
+# ---- resources -----------------------------------------------------------------------------------------
+
+
+def asking(name: str = "new", *, on: str = "", init: tuple[Container, ...] = (), **requests: str) -> Pod:
+    made = pod(name, node=on, phase="Running" if on else "Pending")
+    containers = [Container("main", resources=ResourceRequirements(requests))]
+    return replace(made, spec=replace(made.spec, containers=containers, init_containers=list(init)))
+
+
+def starting(cpu: str, restart_policy: str | None = None) -> Container:
+    needs = ResourceRequirements({"cpu": cpu})
+    return Container("start", resources=needs, restart_policy=restart_policy)
+
+
+def test_a_pod_goes_where_there_is_enough_left_for_what_it_asks() -> None:
+    present = (asking("old", on="a", cpu="1500m"),)
+    assert placed(asking(cpu="600m"), node("a", cpu="2"), node("b", cpu="1"), present=present) == "b"
+    assert placed(asking(cpu="500m"), node("a", cpu="2"), present=present) == "a"
+
+
+def test_what_is_lacking_is_said_once_a_resource_and_node() -> None:
+    asks = {"cpu": "3", "example.com/gpu": "1", "ephemeral-storage": "1Gi"}
+    step = decided(asking(**asks), node("a", cpu="2"), node("b", cpu="4"))
+    (write,) = step.writes
+    message = write.patch["status"]["conditions"][-1].message
+    assert message == "0/2 nodes are available: 1 Insufficient cpu, 2 Insufficient example.com/gpu."
+
+
+def test_a_pod_that_asks_for_nothing_fits_on_a_full_node() -> None:
+    present = (asking("old", on="a", cpu="2"),)
+    assert placed(wanted(), node("a", cpu="2"), present=present) == "a"
+
+
+def test_ended_pods_give_back_what_they_had() -> None:
+    ended = asking("old", on="a", cpu="2")
+    ended = replace(ended, status=replace(ended.status, phase="Succeeded"))
+    assert placed(asking(cpu="2"), node("a", cpu="2"), present=(ended,)) == "a"
+
+
+@pytest.mark.parametrize(
+    ("about", "init", "cpu"),
+    [
+        ("init containers come one after the other", (starting("1"), starting("1")), "1"),
+        ("a greedy one sets the mark", (starting("3"),), "3"),
+        ("a sidecar stays", (starting("1", "Always"),), "2"),
+        ("beside a sidecar", (starting("2", "Always"), starting("3")), "5"),
+    ],
+)
+def test_starting_takes_what_it_takes_at_its_greediest(
+    about: str, init: tuple[Container, ...], cpu: str
+) -> None:
+    given = asking(init=init, cpu="1")
+    assert placed(given, node("a", cpu=cpu)) == "a", about
+    short = str(int(cpu) * 1000 - 1) + "m"
+    assert placed(given, node("a", cpu=short)) is None, about

@@ -9,6 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from fairway.api.objects import Pod
+from fairway.api.resources import PODS
 from fairway.controllers.selectors import LabelSelector
 from fairway.controllers.statefulset.plan import plan
 from fairway.controllers.workloads import (
@@ -214,3 +215,74 @@ def test_a_set_that_is_going_does_nothing(policy: str) -> None:
     sets.owner = replace(sets.owner, metadata=replace(sets.owner.metadata, deletion_timestamp="now"))
     assert sets.look() == []
     assert not sets.history
+
+
+# ---- several at a time ---------------------------------------------------------------------------------
+
+
+def updating(most: int | str, replicas: int = 4, **spec: Any) -> Sets:
+    strategy = UpdateStrategy("RollingUpdate", RollingUpdate(max_unavailable=most))
+    sets = Sets(replicas, update_strategy=strategy, **spec)
+    sets.run()
+    sets.change(image="app:2")
+    sets.look()  # the revision
+    return sets
+
+
+@pytest.mark.parametrize(
+    ("most", "first"),
+    [(2, ["-web-3", "-web-2"]), ("75%", ["-web-3", "-web-2", "-web-1"]), ("10%", ["-web-3"])],
+)
+def test_an_update_takes_as_many_at_a_time_as_may_be_missing(most: int | str, first: list[str]) -> None:
+    sets = updating(most)
+    assert sets.look() == first
+    sets.run()
+    assert set(sets.images.values()) == {"app:2"}
+
+
+def test_in_parallel_those_that_serve_nobody_go_first_and_at_once() -> None:
+    sets = updating(1, pod_management_policy="Parallel")
+    sets.ready("web-0", ready=False)
+    sets.ready("web-1", ready=False)
+    assert sets.look() == ["-web-1", "-web-0"]  # and no other: two are missing already
+
+
+def test_an_adopted_pod_gets_the_labels_of_its_number() -> None:
+    sets = Sets(1, update_strategy=UpdateStrategy("OnDelete"))
+    sets.look()
+    sets.pods["web-0"] = pod("web-0", "10.0.0.1")
+    patches = [w for w in plan(sets.owner, list(sets.pods.values()), list(sets.history.values()), NOW).writes
+               if isinstance(w, Patch) and w.resource == PODS]  # fmt: skip
+    assert [p.patch["metadata"]["labels"] for p in patches] == [
+        {"statefulset.kubernetes.io/pod-name": "web-0", "apps.kubernetes.io/pod-index": "0"}
+    ]
+
+
+# ---- claims --------------------------------------------------------------------------------------------
+
+CLAIM = {"metadata": {"name": "data"}, "spec": {"accessModes": ["ReadWriteOnce"]}}
+
+
+def first_look(*, claims: bool) -> Any:
+    sets = Sets(1, volume_claim_templates=[CLAIM])
+    sets.look()
+    return plan(sets.owner, [], list(sets.history.values()), NOW, claims=claims)
+
+
+def test_where_there_are_claims_each_pod_has_its_own_made_before_it() -> None:
+    step = first_look(claims=True)
+    claim, made = (w for w in step.writes if isinstance(w, Create))
+    assert (claim.resource.kind, claim.name) == ("PersistentVolumeClaim", "data-web-0")
+    assert claim.obj["metadata"]["labels"] == WEB
+    volumes = made.obj["spec"]["volumes"]
+    assert volumes == [{"name": "data", "persistentVolumeClaim": {"claimName": "data-web-0"}}]
+    assert step.notices == ()
+
+
+def test_where_there_are_none_a_folder_stands_in_and_a_warning_says_so() -> None:
+    step = first_look(claims=False)
+    (made,) = (w for w in step.writes if isinstance(w, Create))
+    assert made.obj["spec"]["volumes"] == [{"name": "data", "emptyDir": {}}]
+    (notice,) = step.notices
+    assert notice.warning
+    assert "lost with the pod" in notice.message

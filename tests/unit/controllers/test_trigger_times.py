@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairway.controllers.timestamps import stamp
+from fairway.api.timestamps import stamp
 from fairway.controllers.triggertime import TriggerTimes
 
 from .objects import NOW, pod, service

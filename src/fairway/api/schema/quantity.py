@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from decimal import ROUND_UP, Context, Decimal
+from decimal import ROUND_CEILING, ROUND_UP, Context, Decimal
 from functools import lru_cache
 from typing import Final, NamedTuple
 
@@ -70,6 +70,11 @@ def value_of(text: str) -> Decimal:
     """The amount itself, for comparing; the text is known to be a quantity."""
     parts = _parts(text)
     return -parts.amount() if parts.negative else parts.amount()
+
+
+def whole(amount: str | int | float, divisor: str = "1") -> int:
+    """In units of `divisor`, rounded up, as the downward API does it."""
+    return int((value_of(str(amount)) / (value_of(divisor) or 1)).to_integral_value(ROUND_CEILING))
 
 
 def total(texts: Iterable[str]) -> str:

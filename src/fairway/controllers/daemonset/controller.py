@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from fairway.api.objects import Node, Pod
 from fairway.api.resources import DAEMON_SETS, NODES, PODS
 from fairway.controllers.cluster import Cluster
+from fairway.controllers.daemonset.patience import Patience
+from fairway.controllers.daemonset.placement import node_of
 from fairway.controllers.daemonset.plan import plan
 from fairway.controllers.loop import Loop
 from fairway.controllers.owners import claim
@@ -12,6 +16,7 @@ from fairway.controllers.podsbyowner import PodsByOwner, follow_pods
 from fairway.controllers.revisions import Revisions
 from fairway.controllers.takeover import take_over
 from fairway.controllers.workloads import DaemonSet
+from fairway.controllers.writes import Delete, Notice, Write
 
 NAME = "daemonset-controller"
 
@@ -24,6 +29,7 @@ class DaemonSetController:
         self._nodes = cluster.cache(NODES, Node)
         self._pods = cluster.shared(PodsByOwner)
         self._revisions = cluster.shared(Revisions)
+        self._patience = Patience()
         self.loop = Loop(NAME, self.sync)
         self._sets.on_change(lambda key, _old, _new: self.loop.add(key))
         self._nodes.on_change(self._node_changed)
@@ -39,12 +45,28 @@ class DaemonSetController:
             return 0
         pods = self._pods.owned(owner.metadata.uid)
         history = self._revisions.of(owner.metadata)
-        step = plan(owner, pods, history, self._nodes, self._cluster.now())
+        now = self._cluster.now()
+        held = self._patience.held(owner.metadata.uid, owner.metadata.generation, now)
+        step = plan(owner, pods, history, self._nodes, now, held)
+        self._note_failures(owner, pods, step.writes, now)
         collisions = owner.status.collision_count
         for write in step.writes:
             if await self._revisions.write(write, DAEMON_SETS, owner.metadata, collisions):
                 return 0
-        return step.look_again
+        return min((*held.values(), *filter(None, (step.look_again,))), default=None)
+
+    def _note_failures(
+        self, owner: DaemonSet, pods: Iterable[Pod], writes: Iterable[Write], now: float
+    ) -> None:
+        going = {write.uid for write in writes if isinstance(write, Delete)}
+        meta = owner.metadata
+        for pod in pods:
+            if pod.metadata.uid in going and pod.status.phase == "Failed":
+                self._patience.removed(meta.uid, meta.generation, node_of(pod), now)
+                text = (
+                    f"Found failed daemon pod {pod.metadata.key} on node {node_of(pod)}, will try to kill it"
+                )
+                self._cluster.tell(DAEMON_SETS, meta, [Notice("FailedDaemonPod", text, warning=True)])
 
     def _node_changed(self, _name: str, old: Node | None, new: Node | None) -> None:
         if old is None or new is None or _suits(old) != _suits(new):

@@ -54,7 +54,7 @@ def _next_step(
         return _resize(deployment, fleet, rollout.scale(deployment, fleet), notices)
     if deployment.spec.strategy.type == "Recreate":
         sizes = rollout.stop_old(fleet)
-        if sizes or (fleet.new is None and rollout.old_pods_run(fleet, pods)):
+        if sizes or rollout.old_pods_run(fleet, pods):
             return _resize(deployment, fleet, sizes, notices)
     if fleet.new is None:
         return [_make(deployment, fleet, notices)]
@@ -118,10 +118,11 @@ def _clean_up(deployment: Deployment, fleet: Fleet, status: DeploymentStatus) ->
     if not (deployment.spec.paused or is_complete(deployment, status)):
         return []
     limit = deployment.spec.revision_history_limit
-    empty = [item for item in fleet.old if _is_empty(item)]
-    surplus = len(empty) - (HISTORY_LIMIT if limit is None else limit)
-    oldest = sorted(empty, key=lambda item: revision_of(item.metadata))[: max(0, surplus)]
-    return [Delete(REPLICA_SETS, s.metadata.namespace, s.metadata.name, s.metadata.uid) for s in oldest]
+    alive = [item for item in fleet.old if item.metadata.deletion_timestamp is None]
+    surplus = len(alive) - (HISTORY_LIMIT if limit is None else limit)
+    oldest = sorted(alive, key=lambda item: revision_of(item.metadata))[: max(0, surplus)]
+    metas = [item.metadata for item in oldest if _is_empty(item)]
+    return [Delete(REPLICA_SETS, meta.namespace, meta.name, meta.uid) for meta in metas]
 
 
 def _is_empty(item: ReplicaSet) -> bool:
@@ -129,7 +130,6 @@ def _is_empty(item: ReplicaSet) -> bool:
         item.status.replicas == 0
         and item.spec.replicas == 0
         and item.metadata.generation <= item.status.observed_generation
-        and item.metadata.deletion_timestamp is None
     )
 
 

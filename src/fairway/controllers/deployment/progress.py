@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from fairway.api.timestamps import seconds, stamp
 from fairway.controllers.bounds import max_unavailable
 from fairway.controllers.deployment.revisions import Fleet
-from fairway.controllers.timestamps import seconds, stamp
 from fairway.controllers.workloads import Deployment, DeploymentStatus, WorkloadCondition
 
 NO_DEADLINE = 2**31 - 1

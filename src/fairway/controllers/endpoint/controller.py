@@ -22,7 +22,8 @@ class EndpointController:
         self._selection = cluster.shared(Selection)
         self._triggers = TriggerTimes()
         self._bereft: set[str] = set()  # keys whose Service we saw go
-        self.loop = Loop(NAME, self.sync)
+        # Fewer than for slices: proxies and DNS read those, so they go first when there is much to do.
+        self.loop = Loop(NAME, self.sync, workers=8)
         self._services.on_change(self._service_changed)
         self._endpoints.on_change(self._endpoints_changed)
         cluster.cache(PODS, Pod).on_change(self._pod_changed)

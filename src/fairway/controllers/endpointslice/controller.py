@@ -29,7 +29,7 @@ class EndpointSliceController:
         self._zones: dict[str, str] = {}
         self._shares: Mapping[str, float] | None = None
         self._waiting: dict[str, set[str]] = {}  # node that is missing → Services with Pods on it
-        self.loop = Loop(NAME, self.sync)
+        self.loop = Loop(NAME, self.sync, workers=16)
         self._services.on_change(lambda key, _old, _new: self.loop.add(key))
         slices.on_change(self._slice_changed)
         self._nodes.on_change(self._node_changed)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from msgspec.structs import replace
 
 from fairway.api.objects import Endpoint, EndpointHints, ForZone, Node, Service
+from fairway.api.schema.quantity import whole
 
 MODE_ANNOTATION = "service.kubernetes.io/topology-mode"
 OLD_MODE_ANNOTATION = "service.kubernetes.io/topology-aware-hints"
@@ -36,7 +37,7 @@ def zone_shares(nodes: Iterable[Node]) -> Mapping[str, float] | None:
         labels = node.metadata.labels or {}
         if any(label in labels for label in CONTROL_PLANE_LABELS) or not _is_ready(node):
             continue
-        zone, cpu = labels.get(ZONE_LABEL, ""), _millicpu((node.status.allocatable or {}).get("cpu", "0"))
+        zone, cpu = labels.get(ZONE_LABEL, ""), whole((node.status.allocatable or {}).get("cpu", "0"), "1m")
         if not zone or not cpu:
             return None
         cpus[zone] += cpu
@@ -68,7 +69,6 @@ def _own_place(endpoint: Endpoint, distribution: str | None) -> EndpointHints | 
 @dataclass(frozen=True, slots=True)
 class _Allocation:
     desired: float
-    minimum: int
     maximum: int
 
 
@@ -98,11 +98,14 @@ def shared_out(candidates: Sequence[Candidate], shares: Mapping[str, float] | No
 def _allocations(shares: Mapping[str, float] | None, ready: int) -> dict[str, _Allocation] | None:
     if shares is None or len(shares) < 2 or len(shares) > ready:
         return None
-    minimum = {zone: math.ceil(share * ready / (1 + OVERLOAD)) for zone, share in shares.items()}
+    minimum = {zone: math.ceil(share * ready * (1 / (1 + OVERLOAD))) for zone, share in shares.items()}
     spare = ready - sum(minimum.values())
     if spare < 0:
         return None
-    return {z: _Allocation(share * ready, minimum[z], minimum[z] + spare) for z, share in shares.items()}
+    return {
+        zone: _Allocation(max(share * ready, minimum[zone]), minimum[zone] + spare)
+        for zone, share in shares.items()
+    }
 
 
 def _kept(
@@ -135,30 +138,37 @@ def _at_home(endpoints: Endpoints, taken: Counter[str]) -> Iterable[Endpoint]:
 def _level(
     slices: Sequence[list[Endpoint] | None], taken: Counter[str], allocations: Mapping[str, _Allocation]
 ) -> None:
-    """Moves endpoints, one at a time, from the zone with most to spare to the one most in need."""
-    while (move := _next_move(taken, allocations)) and (place := _hinted_for(slices, move[0])):
-        endpoints, index = place
-        endpoints[index] = replace(endpoints[index], hints=EndpointHints(for_zones=[ForZone(move[1])]))
-        taken[move[0]] -= 1
-        taken[move[1]] += 1
-
-
-def _next_move(taken: Counter[str], allocations: Mapping[str, _Allocation]) -> tuple[str, str] | None:
-    surplus = {zone: taken[zone] - a.desired for zone, a in allocations.items()}
-    giver = max(surplus, key=lambda zone: (surplus[zone], zone))
-    receiver = min(surplus, key=lambda zone: (surplus[zone], zone))
-    worth_it = surplus[giver] >= 1 and surplus[receiver] < 0
-    needed = surplus[giver] > 0 and taken[receiver] < allocations[receiver].minimum
-    may_give = taken[giver] > allocations[giver].minimum
-    return (giver, receiver) if may_give and (worth_it or needed) else None
-
-
-def _hinted_for(slices: Sequence[list[Endpoint] | None], zone: str) -> tuple[list[Endpoint], int] | None:
+    """Endpoints of zones with too many are meant for zones with too few."""
+    giving, receiving = _moves(taken, allocations)
     for endpoints in slices:
         for index, endpoint in enumerate(endpoints or ()):
-            if endpoints is not None and _hinted(endpoint) == [zone]:
-                return endpoints, index
-    return None
+            if endpoints is None or not giving.total() or not receiving.total():
+                return
+            if not _takes_traffic(endpoint) or not giving[endpoint.zone or ""]:
+                continue
+            receiver = min(zone for zone, count in receiving.items() if count)
+            endpoints[index] = replace(endpoint, hints=EndpointHints(for_zones=[ForZone(receiver)]))
+            giving[endpoint.zone or ""] -= 1
+            receiving[receiver] -= 1
+
+
+def _moves(taken: Counter[str], allocations: Mapping[str, _Allocation]) -> tuple[Counter[str], Counter[str]]:
+    """How many each zone gives and gets; halves are not moved for, nor a pair of parts of one endpoint."""
+    surplus = {zone: taken[zone] - a.desired for zone, a in sorted(allocations.items())}
+    spare = {zone: amount for zone, amount in surplus.items() if amount > 0}
+    need = {zone: -amount for zone, amount in surplus.items() if amount < 0}
+    giving: Counter[str] = Counter()
+    receiving: Counter[str] = Counter()
+    while spare and need:
+        giver, receiver = max(spare, key=spare.__getitem__), max(need, key=need.__getitem__)
+        lesser, greater = sorted((spare[giver], need[receiver]))
+        if lesser < 0.5 or greater < 1:
+            break
+        giving[giver] += 1
+        receiving[receiver] += 1
+        spare[giver] -= 1
+        need[receiver] -= 1
+    return giving, receiving
 
 
 def _hinted(endpoint: Endpoint) -> list[str]:
@@ -171,10 +181,3 @@ def _takes_traffic(endpoint: Endpoint) -> bool:
 
 def _is_ready(node: Node) -> bool:
     return any(c.type == "Ready" and c.status == "True" for c in node.status.conditions or ())
-
-
-def _millicpu(quantity: str) -> int:
-    try:
-        return int(quantity[:-1]) if quantity.endswith("m") else int(float(quantity) * 1000)
-    except ValueError:
-        return 0

@@ -28,6 +28,12 @@ class Thing:
     def is_going(self) -> bool:
         return self.meta.deletion_timestamp is not None
 
+    def is_meant_by(self, ref: OwnerReference, dependent: Thing) -> bool:
+        """Whether a reference with our uid names us truly; things without a namespace may own any."""
+        named = (ref.api_version, ref.kind, ref.name)
+        mine = (self.resource.api_version, self.resource.kind, self.meta.name)
+        return named == mine and self.meta.namespace in ("", dependent.meta.namespace)
+
     def has(self, finalizer: str) -> bool:
         return finalizer in (self.meta.finalizers or ())
 

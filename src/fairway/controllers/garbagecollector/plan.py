@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 from enum import Enum
 from typing import Any
 
+from msgspec.structs import replace
+
 from fairway.api.objects import OwnerReference
 from fairway.controllers.garbagecollector.graph import FOREGROUND, ORPHAN, Thing
 from fairway.controllers.writes import Delete, Patch, Write
@@ -31,7 +33,9 @@ def plan(
     if len(lost) < len(owners):
         return [_without_owners(thing, lost)] if lost else []
     waiting = any(state is Owner.WAITING for _, state in owners)
-    return [_deletion(thing, foreground=waiting and bool(dependents))]
+    circle = waiting and any(dependent.waits_for_dependents for dependent in dependents)
+    unblocked = [_unblocking(thing)] if circle and any(r.block_owner_deletion for r, _ in owners) else []
+    return [*unblocked, _deletion(thing, foreground=waiting and bool(dependents), changed=bool(unblocked))]
 
 
 def _plan_going(thing: Thing, dependents: Sequence[Thing]) -> list[Write]:
@@ -52,7 +56,14 @@ def blocking(owner: Thing, dependents: Iterable[Thing]) -> list[Thing]:
     ]
 
 
-def _deletion(thing: Thing, *, foreground: bool) -> Delete:
+def _unblocking(thing: Thing) -> Patch:
+    """In a circle of owners each would wait for the next for ever: this one no longer holds up its owners."""
+    return _metadata(
+        thing, {"ownerReferences": [replace(r, block_owner_deletion=False) for r in thing.owners]}
+    )
+
+
+def _deletion(thing: Thing, *, foreground: bool, changed: bool) -> Delete:
     """How a dependent goes was decided when it was made, by its finalizers; else as its owner does."""
     if foreground or thing.has(FOREGROUND):
         policy = "Foreground"
@@ -60,7 +71,8 @@ def _deletion(thing: Thing, *, foreground: bool) -> Delete:
         policy = "Orphan" if thing.has(ORPHAN) else "Background"
     meta = thing.meta
     # The resourceVersion makes sure that nobody gave it another owner meanwhile.
-    return Delete(thing.resource, meta.namespace, meta.name, meta.uid, meta.resource_version, policy)
+    revision = "" if changed else meta.resource_version
+    return Delete(thing.resource, meta.namespace, meta.name, meta.uid, revision, policy)
 
 
 def _without_owners(thing: Thing, lost: Sequence[OwnerReference]) -> Patch:

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from fairway.api.resources import NAMESPACES
+from fairway.api.timestamps import stamp
 from fairway.controllers.namespaces import Namespace, is_active
-from fairway.controllers.timestamps import stamp
 from fairway.controllers.writes import Patch
 
 FINALIZER = "kubernetes"

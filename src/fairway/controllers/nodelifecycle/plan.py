@@ -7,9 +7,9 @@ from typing import Any
 
 from fairway.api.objects import Condition, Node, Pod, Taint, Toleration
 from fairway.api.resources import NODES, PODS
+from fairway.api.timestamps import seconds, stamp
 from fairway.controllers.nodefit import UNSCHEDULABLE, tolerates
 from fairway.controllers.pods import is_ready, is_terminal, is_terminating
-from fairway.controllers.timestamps import seconds, stamp
 from fairway.controllers.writes import Delete, Patch, Write
 
 GRACE = 50.0  # how long a node may be silent

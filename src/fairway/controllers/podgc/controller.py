@@ -7,7 +7,7 @@ from fairway.api.resources import NODES, PODS
 from fairway.client import NotFound
 from fairway.controllers.cluster import Bare, Cluster
 from fairway.controllers.loop import Loop
-from fairway.controllers.podgc.plan import ended_for_long, never_started, on_lost_nodes
+from fairway.controllers.podgc.plan import MAX_ENDED, ended_for_long, never_started, on_lost_nodes
 
 NAME = "pod-garbage-collector-controller"
 PERIOD = 20.0
@@ -16,8 +16,9 @@ ALL = "all pods"
 
 
 class PodGarbageCollector:
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: Cluster, most_ended: int = MAX_ENDED) -> None:
         self._cluster = cluster
+        self._most_ended = most_ended
         self._pods = cluster.cache(PODS, Pod)
         self._nodes = cluster.cache(NODES, Node)
         self._missing: dict[str, float] = {}  # node → since when
@@ -27,7 +28,8 @@ class PodGarbageCollector:
     async def sync(self, _key: str) -> float:
         pods = list(self._pods)
         lost = await self._lost_nodes(pods)
-        await self._cluster.apply((*ended_for_long(pods), *never_started(pods), *on_lost_nodes(pods, lost)))
+        ended = ended_for_long(pods, self._most_ended)
+        await self._cluster.apply((*ended, *never_started(pods), *on_lost_nodes(pods, lost)))
         return PERIOD
 
     async def _lost_nodes(self, pods: list[Pod]) -> list[str]:

@@ -13,7 +13,9 @@ MAX_ENDED = 12_500
 
 
 def ended_for_long(pods: Iterable[Pod], limit: int = MAX_ENDED) -> list[Delete]:
-    """The oldest ended Pods beyond the limit; a cluster keeps some to look at."""
+    """The oldest ended Pods beyond the limit; a cluster keeps some to look at, or all with a limit of 0."""
+    if limit <= 0:
+        return []
     ended = sorted((p for p in pods if is_terminal(p)), key=lambda p: p.metadata.creation_timestamp or "")
     return [_at_once(pod) for pod in ended[: max(0, len(ended) - limit)]]
 

@@ -8,12 +8,12 @@ from typing import Any
 
 from fairway.api.objects import Pod
 from fairway.api.resources import PODS, Resource
+from fairway.api.timestamps import stamp
 from fairway.controllers.owners import adoption, claim, controller_reference, release
 from fairway.controllers.pods import is_active, is_available, is_ready, seconds_to_available
 from fairway.controllers.podtemplate import pod_from
 from fairway.controllers.replicaset.ranking import in_order_of_removal
 from fairway.controllers.selectors import contains
-from fairway.controllers.timestamps import stamp
 from fairway.controllers.workloads import ReplicaOwner, ReplicaSetStatus, WorkloadCondition, status_changes
 from fairway.controllers.writes import Create, Delete, Patch
 

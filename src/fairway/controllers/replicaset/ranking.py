@@ -11,8 +11,8 @@ from collections import Counter
 from collections.abc import Iterable
 
 from fairway.api.objects import Pod
+from fairway.api.timestamps import seconds
 from fairway.controllers.pods import is_active, is_ready, ready_since, restarts
-from fairway.controllers.timestamps import seconds
 
 DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
 _PHASES = {"Pending": 0, "Unknown": 1, "Running": 2}

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from fairway.api.objects import Condition, Node, Pod, Taint
 from fairway.api.resources import PODS
+from fairway.api.timestamps import stamp
 from fairway.controllers.nodefit import (
     CORDONED,
     NO_MATCH,
@@ -20,7 +21,7 @@ from fairway.controllers.nodefit import (
     taints_of,
 )
 from fairway.controllers.pods import is_terminal, is_terminating
-from fairway.controllers.timestamps import stamp
+from fairway.controllers.scheduler.requests import lacking
 from fairway.controllers.writes import Create, Notice, Patch, Plan
 
 SCHEDULER = "default-scheduler"
@@ -75,30 +76,31 @@ def _filter(pod: Pod, snapshot: Snapshot) -> tuple[list[Node], Counter[str]]:
     fitting: list[Node] = []
     reasons: Counter[str] = Counter()
     for node in snapshot.nodes:
-        reason = _why_not(pod, node, snapshot.pods_on.get(node.metadata.name, ()))
-        if reason is None:
+        against = _why_not(pod, node, snapshot.pods_on.get(node.metadata.name, ()))
+        if not against:
             fitting.append(node)
-        else:
-            reasons[reason] += 1
+        reasons.update(against)
     return fitting, reasons
 
 
-def _why_not(pod: Pod, node: Node, present: Sequence[Pod]) -> str | None:
+def _why_not(pod: Pod, node: Node, present: Sequence[Pod]) -> list[str]:
+    """The first thing against a node; of what it lacks, everything."""
     taint = intolerable(pod.spec, taints_of(node))
     if taint is not None:
-        return (
-            CORDONED if taint.key == UNSCHEDULABLE.key else f"node(s) had untolerated taint {_shown(taint)}"
-        )
+        cordoned = taint.key == UNSCHEDULABLE.key
+        return [CORDONED if cordoned else f"node(s) had untolerated taint {_shown(taint)}"]
     if not matches_node(pod.spec, node):
-        return NO_MATCH
+        return [NO_MATCH]
     running = [p for p in present if not is_terminal(p)]
-    capacity = (node.status.allocatable or {}).get("pods", "")
-    if capacity.isdecimal() and len(running) >= int(capacity):
-        return FULL
     wanted = host_ports(pod.spec)
     if wanted and ports_clash(wanted, (taken for p in running for taken in host_ports(p.spec))):
-        return PORTS_TAKEN
-    return None
+        return [PORTS_TAKEN]
+    allocatable = node.status.allocatable or {}
+    capacity = allocatable.get("pods", "")
+    full = [FULL] if capacity.isdecimal() and len(running) >= int(capacity) else []
+    return full + [
+        f"Insufficient {name}" for name in lacking(pod.spec, (p.spec for p in running), allocatable)
+    ]
 
 
 def _score(pod: Pod, node: Node, snapshot: Snapshot) -> tuple[int, int, int, str]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from fairway.api.schema import quantity
 from fairway.images.model import ImageConfig
-from fairway.nodeagent import quantity
 from fairway.nodeagent.objects import Container, Pod
 from fairway.nodeagent.pods.downward import ConfigError
 from fairway.nodeagent.pods.expansion import expand_all

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from fairway.nodeagent import quantity
+from fairway.api.schema import quantity
 from fairway.nodeagent.objects import Container, Pod, ResourceFieldSelector
 
 _KEYED = re.compile(r"metadata\.(labels|annotations)\['([^']+)'\]\Z")

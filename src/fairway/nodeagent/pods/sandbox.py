@@ -20,8 +20,8 @@ from pathlib import Path
 
 import msgspec
 
+from fairway.api.schema import quantity
 from fairway.kernel import mounts
-from fairway.nodeagent import quantity
 from fairway.nodeagent.network.pod_network import PodNetworks
 from fairway.nodeagent.objects import EmptyDirSource, HostPathSource, Pod, Volume
 from fairway.nodeagent.pods.downward import ConfigError

@@ -16,6 +16,7 @@ from fairway.api.schema.quantity import (
     kept,
     total,
     value_of,
+    whole,
 )
 
 SUFFIXES = {"n": Decimal("1e-9"), "u": Decimal("1e-6"), "m": Decimal("1e-3"), "": Decimal(1)}
@@ -140,3 +141,9 @@ def test_a_total_is_spelled_in_the_notation_of_its_first_part(texts: list[str], 
 def test_a_total_is_worth_its_parts(parts: list[tuple[int, str]]) -> None:
     texts = [canonical(f"{number}{suffix}") for number, suffix in parts]
     assert value_of(total(texts)) == sum(map(value_of, texts))
+
+
+def test_parts_of_a_unit_are_rounded_up() -> None:
+    assert whole("1001m") == 2
+    assert whole("250m", "1m") == 250
+    assert whole(2) == 2

@@ -1,6 +1,6 @@
-"""RFC 3339 times as the API spells them, to and from seconds since the epoch.
+"""RFC 3339 times as the API spells them, to and from seconds since the epoch; nothing looks at the clock.
 
-Planners get `now` as a number; nothing here looks at the clock.
+What clients may write instead, and how they are told what is wrong with it, is in `schema.timestamps`.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ def seconds(stamp: str | None) -> float | None:
 
 def stamp(moment: float) -> str:
     """`metav1.Time`: whole seconds, UTC."""
-    return datetime.fromtimestamp(int(moment), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return _spelled(int(moment))
 
 
-def micro_stamp(moment: float) -> str:
-    """`metav1.MicroTime`: six digits, as Leases and Events carry it."""
-    return datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+@lru_cache(maxsize=64)
+def _spelled(second: int) -> str:
+    return datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
