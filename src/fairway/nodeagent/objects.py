@@ -159,6 +159,7 @@ class Container(View, frozen=True):
     termination_message_path: str = "/dev/termination-log"
     tty: bool = False
     stdin: bool = False
+    stdin_once: bool = False
 
 
 # ---- volumes ---------------------------------------------------------------------------------------------

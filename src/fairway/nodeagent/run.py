@@ -85,7 +85,7 @@ class _Agent:
     async def run(self, ready: Callable[[], None]) -> None:
         await self._network.set_up()
         await self._runtime.reaper.settle()
-        server = AgentServer(self._config, self._pods, self._runtime.runc) if self._config.serves else None
+        server = AgentServer(self._config, self._pods, self._runtime) if self._config.serves else None
         try:
             if server:
                 await server.start()

@@ -67,6 +67,11 @@ class PodWorker:
     def ending(self) -> bool:
         return self._gone or self._pod.metadata.deletion_timestamp is not None
 
+    @property
+    def namespace_path(self) -> str | None:
+        """Of the Pod's network: empty for the node's own, None while there is none."""
+        return self._record.namespace_path if self._record else None
+
     def observed(self) -> Observed:
         return Observed(
             pod_ip=self._record.pod_ip if self._record else self._pod_ip,

@@ -47,7 +47,8 @@ class ContainerRuntime:
         async with self._starts:
             await asyncio.to_thread(_prepare, folder, record, spec, image)
             try:
-                await self.reaper.run(folder, self.runc.run_command(record.id, folder))
+                command = self.runc.run_command(record.id, folder)
+                await self.reaper.run(folder, command, spec.stdin, spec.tty)
             except ReaperError as error:
                 raise await self._failure(folder, record, error) from error
             finally:
@@ -112,5 +113,5 @@ def _remove_files(folder: Path) -> None:
     mounts.unmount(folder / "rootfs")
     for name in ("rootfs", "upper", "work"):
         shutil.rmtree(folder / name, ignore_errors=True)
-    for name in ("stdout", "stderr", "config.json"):
+    for name in ("stdin", "stdout", "stderr", "console.sock", "config.json"):
         (folder / name).unlink(missing_ok=True)

@@ -71,6 +71,9 @@ class ContainerSpec:
     read_only_root: bool = False
     host_pid: bool = False
     host_ipc: bool = False
+    tty: bool = False
+    # Empty for none; `once` if it ends with whoever attaches first, `open` if it never does.
+    stdin: str = ""
 
 
 def render(spec: ContainerSpec) -> Json:
@@ -89,8 +92,8 @@ def render(spec: ContainerSpec) -> Json:
 def _process(spec: ContainerSpec) -> Json:
     capabilities = list(spec.capabilities)
     return {
-        "terminal": False,
         "user": {"uid": spec.user.uid, "gid": spec.user.gid, "additionalGids": list(spec.user.groups)},
+        "terminal": spec.tty,
         "args": list(spec.args),
         "env": [f"{name}={value}" for name, value in spec.env],
         "cwd": spec.working_dir or "/",
