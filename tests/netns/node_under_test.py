@@ -139,6 +139,7 @@ class Node:
                 node_capacity=(),
                 capabilities=from_mask(bounding_set()),
                 networks=self.networks,
+                publish_ports=self.network.publish_ports,
                 runtime=self.runtime,
                 images=ImageResolver(ImageStore(images)),
                 sources=self.sources,

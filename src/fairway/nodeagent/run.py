@@ -71,6 +71,7 @@ class _Agent:
             node_capacity=tuple(capacity(config, facts).items()),
             capabilities=from_mask(bounding_set()),
             networks=self._networks,
+            publish_ports=self._network.publish_ports,
             runtime=self._runtime,
             images=ImageResolver(ImageStore(config.images_folder)),
             sources=ApiSources(client),

@@ -22,6 +22,7 @@ import msgspec
 
 from fairway.kernel import mounts
 from fairway.nodeagent import quantity
+from fairway.nodeagent.network.host_ports import wanted_by
 from fairway.nodeagent.network.pod_network import PodNetworks
 from fairway.nodeagent.objects import EmptyDirSource, HostPathSource, Pod, Volume
 from fairway.nodeagent.pods.downward import ConfigError
@@ -86,7 +87,7 @@ class Sandbox:
         if pod.spec.host_network:
             record = SandboxRecord(self._node.node_ip)
         else:
-            network = self._networks.set_up(self.uid, self.folder)
+            network = self._networks.set_up(self.uid, self.folder, wanted_by(pod))
             record = SandboxRecord(network.address, str(network.namespace_path))
         self._write_files(pod, record.pod_ip)
         return record
