@@ -183,6 +183,11 @@ def _fill(folder: Path, files: list[VolumeFile], group: int | None) -> None:
         if not path.exists() or path.read_bytes() != file.content:
             mode = file.mode | (0o040 if group is not None else 0)
             _replace(path, file.content, mode, -1 if group is None else group)
+    wanted = {folder / file.path for file in files}
+    for path in folder.rglob("*"):
+        # Keys that a ConfigMap or a Secret has lost.
+        if path.is_file() and path not in wanted:
+            path.unlink()
 
 
 def _replace(path: Path, content: bytes, mode: int = 0o600, group: int = -1) -> None:

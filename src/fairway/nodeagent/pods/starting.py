@@ -113,6 +113,8 @@ class Starter:
             crashes=step.crashes,
             created_at=time.time(),
             stop_signal=image.config.stop_signal,
+            message_from_log=container.termination_message_policy == "FallbackToLogsOnError",
+            cgroup=around.cgroup,
         )
         return await self._runs.start(pod, container.name, record, spec, image, sandbox.pod_ip)
 

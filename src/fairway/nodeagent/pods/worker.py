@@ -59,11 +59,16 @@ class PodWorker:
 
     def update(self, pod: Pod) -> None:
         self._pod = pod
-        self._wake.set()
+        self._told()
 
     def vanished(self) -> None:
         """The object is gone without having waited for us."""
         self._gone = True
+        self._told()
+
+    def _told(self) -> None:
+        if self.ending:
+            self.runs.abandon()
         self._wake.set()
 
     @property
@@ -214,7 +219,9 @@ class PodWorker:
             self._wait(step.container, error)
             return
         self._waiting.pop(step.container, None)
-        if run.started_at:
+        if run.reason == "PostStartHookError":
+            self._event("FailedPostStartHook", f"PostStartHook failed: {run.message}", warning=True)
+        elif run.started_at:
             self._event("Started", f"Started container {container.name}")
         else:
             self._event("Failed", f"Error: {run.message}", warning=True)
