@@ -35,6 +35,8 @@ from fairway.nodeagent.server.server import AgentServer
 log = structlog.get_logger()
 # How often routes and rules are put back though nothing of ours has changed.
 _REPAIR_SECONDS = 60.0
+# Images that nobody needs any more go this often.
+_COLLECT_SECONDS = 300.0
 
 
 async def run(config: Config, ready: Callable[[], None] = lambda: None) -> None:
@@ -50,6 +52,7 @@ class _Agent:
     def __init__(self, config: Config, client: Client, runtime: ContainerRuntime, facts: Machine) -> None:
         self._config = config
         self._runtime = runtime
+        self._images = ImageResolver(ImageStore(config.images_folder))
         self._networks = PodNetworks(config.pod_network)
         self._networks.remember(config.pods_folder)
         self._network = NodeNetwork(
@@ -73,7 +76,7 @@ class _Agent:
             networks=self._networks,
             publish_ports=self._network.publish_ports,
             runtime=self._runtime,
-            images=ImageResolver(ImageStore(config.images_folder)),
+            images=self._images,
             sources=ApiSources(client),
             api=ClientPodApi(client),
             drain=DrainWatch(client),
@@ -100,6 +103,7 @@ class _Agent:
         async with asyncio.TaskGroup() as group:
             group.create_task(self._events.run())
             group.create_task(self._keep_network())
+            group.create_task(self._collect_images())
             group.create_task(self._node_informer.run())
             group.create_task(self._pod_informer.run())
             group.create_task(self._runtime.reaper.stay(self._pods.adopt_running))
@@ -110,6 +114,17 @@ class _Agent:
             self._pods.remove_orphans()
             log.info("node agent ready", node=self._config.name, pods=len(self._pod_informer.items()))
             ready()
+
+    async def _collect_images(self) -> None:
+        while True:
+            await asyncio.sleep(_COLLECT_SECONDS)
+            try:
+                gone = await asyncio.to_thread(self._images.collect)
+            except OSError as error:
+                log.warning("images not collected", error=str(error))
+            else:
+                if gone:
+                    log.info("images removed", digests=gone)
 
     async def _keep_network(self) -> None:
         """Routes and masquerading follow the nodes, and come back if someone takes them away."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from pathlib import Path
 
 import structlog
 
@@ -93,6 +94,7 @@ class Starter:
         env = await self._environment(pod, container, sandbox)
         folder = await asyncio.to_thread(self._runs.new_folder, container.name, step.attempt)
         identity = container_id(pod.metadata.uid, container.name, step.attempt)
+        await self._hold(image, identity, folder)
         try:
             around = Surroundings(
                 rootfs=str(folder / "rootfs"),
@@ -126,6 +128,12 @@ class Starter:
         except MissingImage as error:
             never = container.image_pull_policy == "Never"
             raise CannotStart("ErrImageNeverPull" if never else "ErrImagePull", str(error)) from error
+        except (ImageError, OSError) as error:
+            raise CannotStart("ErrImagePull", str(error)) from error
+
+    async def _hold(self, image: Image, owner: str, folder: Path) -> None:
+        try:
+            await asyncio.to_thread(self._node.images.hold, image, owner, folder)
         except (ImageError, OSError) as error:
             raise CannotStart("ErrImagePull", str(error)) from error
 
