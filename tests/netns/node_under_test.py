@@ -154,6 +154,7 @@ class Node:
     async def running(self) -> AsyncIterator[Node]:
         """At the end the agent stops; its Pods go on."""
         await self.network.set_up()
+        await self.network.refresh([])
         staying = asyncio.create_task(self.runtime.reaper.stay(self.manager.adopt_running))
         try:
             yield self

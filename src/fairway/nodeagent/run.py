@@ -63,6 +63,7 @@ class _Agent:
         self._pods = PodManager(self._services(client, facts))
         self._pod_informer = Informer(client, PODS, type=Pod, field_selector=f"spec.nodeName={config.name}")
         self._node_informer = Informer(client, NODES, type=Node)
+        self._network_known = asyncio.Event()
 
     def _services(self, client: Client, facts: Machine) -> NodeServices:
         config = self._config
@@ -110,6 +111,7 @@ class _Agent:
             await self._heartbeat.register()
             group.create_task(self._heartbeat.run())
             await self._pod_informer.synced()
+            await self._network_known.wait()
             self._pod_informer.on_change(self._pods.on_change)
             self._pods.remove_orphans()
             log.info("node agent ready", node=self._config.name, pods=len(self._pod_informer.items()))
@@ -135,6 +137,7 @@ class _Agent:
             forced = not changed.is_set()
             changed.clear()
             await self._network.refresh(self._node_informer.items().values(), force=forced)
+            self._network_known.set()
             try:
                 async with asyncio.timeout(_REPAIR_SECONDS):
                     await changed.wait()

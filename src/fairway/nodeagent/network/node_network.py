@@ -36,13 +36,13 @@ class NodeNetwork:
         self._exceptions = outside_exceptions
         self._data = data
         self._applied = ""
-        self._inside: list[IPv4Network] = []
+        self._inside: list[IPv4Network] | None = None
         self._applying = asyncio.Lock()
         self._published = pods.host_ports()
 
     async def set_up(self) -> None:
+        """Only what needs no knowledge of other nodes: what an agent before us has made stays in force."""
         await asyncio.to_thread(self._set_up)
-        await self.refresh([])
 
     def _set_up(self) -> None:
         remembered = self._data / _FORWARD_BEFORE
@@ -59,7 +59,9 @@ class NodeNetwork:
         await self.publish_ports(force)
 
     async def publish_ports(self, force: bool = False) -> None:
-        """Rules for the Pods there are now. Whoever waits for the one before finds all done in one go."""
+        """Rules for the Pods there are now. Nothing is written before the nodes are known."""
+        if self._inside is None:
+            return
         async with self._applying:
             ports = self._pods.host_ports()
             declarations = host_ports.declarations(ports, BRIDGE)
@@ -91,7 +93,9 @@ class NodeNetwork:
 
 
 def apply_routes(netlink: Netlink, nodes: Iterable[Node], own_name: str) -> None:
-    present = [NodeRoute(r.destination, r.gateway) for r in netlink.routes() if r.gateway]
+    """Only ways to other nodes' Pods are ours here; where the node sends everything else is not."""
+    ours = [route for route in netlink.routes() if route.gateway and route.destination.prefixlen > 0]
+    present = [NodeRoute(route.destination, route.gateway) for route in ours]
     plan = plan_routes(wanted_routes(nodes, own_name), present)
     for route in plan.delete:
         netlink.delete_route(Route(route.destination, route.gateway))
