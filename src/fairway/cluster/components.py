@@ -60,11 +60,12 @@ FORWARD = """\
 
 
 class Components:
-    def __init__(self, data: Path, layout: Layout, port: int, proxy_mode: str) -> None:
+    def __init__(self, data: Path, layout: Layout, port: int, proxy_mode: str, api_socket: int = -1) -> None:
         self._data = data
         self._layout = layout
         self._port = port
         self._proxy_mode = proxy_mode
+        self._api_socket = api_socket
         self._authority = Authority.open(data / "pki")
         (data / "logs").mkdir(exist_ok=True)
 
@@ -74,6 +75,7 @@ class Components:
             data=self._data,
             port=self._port,
             bind=("127.0.0.1", host),
+            inherited_socket=self._api_socket,
             service_networks=(self._layout.service_network,),
             advertise_address=host,
             allow_privileged=True,

@@ -13,6 +13,7 @@ from fairway.cluster.components import Components
 from fairway.cluster.layout import Layout
 from fairway.cluster.processes import Child
 from fairway.cluster.record import Record, remove_record, write_record
+from fairway.cluster.rootless import Inside
 from fairway.cluster.teardown import tear_down
 
 READY_SECONDS = 30.0
@@ -34,7 +35,9 @@ class Supervisor:
         proxy_mode: str,
         say: Say,
         previous: Record | None = None,
+        inside: Inside | None = None,
     ) -> None:
+        """`inside` is what was handed to us in an ordinary user's namespaces."""
         self._data = data
         self._layout = layout
         self._port = port
@@ -43,6 +46,7 @@ class Supervisor:
         self._children: list[Child] = []
         self._stopping = False
         self._record: Record | None = previous
+        self._inside = inside
 
     def start(self) -> None:
         """Bring everything up, each step as soon as what it needs is there."""
@@ -52,7 +56,8 @@ class Supervisor:
         turned_on = host_network.build(layout)
         self._write_record(was_off or turned_on)
         self._say("network", f"bridge {layout.bridge}, {layout.node_count} node namespaces")
-        components = Components(self._data, layout, self._port, self._proxy_mode)
+        api_socket = self._inside.api_socket if self._inside else -1
+        components = Components(self._data, layout, self._port, self._proxy_mode, api_socket)
         self._launch([components.apiserver()])
         self._say("API server", f"https://127.0.0.1:{self._port}")
         self._launch([components.controllers(), components.dns(), *components.nodes()])
@@ -64,9 +69,10 @@ class Supervisor:
             self._layout.index,
             self._layout.node_count,
             self._port,
-            os.getpid(),
+            self._inside.outer_pid if self._inside else os.getpid(),
             self._proxy_mode,
             forwarding_was_off,
+            rootless=self._inside is not None,
         )
         write_record(self._data, self._record)
 

@@ -26,6 +26,7 @@ class Surroundings:
     binds: tuple[Bind, ...]
     image_user: User
     available_capabilities: frozenset[str]
+    rootless: bool = False
 
 
 def container_spec(
@@ -56,6 +57,7 @@ def container_spec(
         host_pid=pod.spec.host_pid,
         host_ipc=pod.spec.host_ipc,
         tty=container.tty,
+        rootless=around.rootless,
         stdin=("once" if container.stdin_once else "open") if container.stdin else "",
     )
 

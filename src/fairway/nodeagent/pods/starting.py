@@ -14,6 +14,7 @@ from fairway.images.resolve import InvalidImageName, MissingImage
 from fairway.images.store import ImageError
 from fairway.images.untar import read_in_root
 from fairway.kernel.netlink import NetlinkError
+from fairway.kernel.processes import group_exists
 from fairway.nodeagent.network.ipam import NoAddressLeft
 from fairway.nodeagent.objects import Container, Pod
 from fairway.nodeagent.pods.container import Surroundings, container_spec, image_user
@@ -29,6 +30,7 @@ from fairway.nodeagent.runtime.records import Record
 from fairway.nodeagent.runtime.spec import User
 
 log = structlog.get_logger()
+TERMINAL_GROUP = 5
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 5.0
 
 
@@ -103,6 +105,7 @@ class Starter:
                 binds=container_binds(pod, container, self._sandbox.folder, folder, env),
                 image_user=await asyncio.to_thread(_user_of, image),
                 available_capabilities=self._node.capabilities,
+                rootless=not group_exists(TERMINAL_GROUP),
             )
             spec = container_spec(pod, container, image.config, env, around)
         except (ConfigError, ValueError) as error:
