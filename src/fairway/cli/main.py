@@ -23,6 +23,7 @@ COMMANDS = {
     "delete": "delete objects",
     "logs": "show what a container has written",
     "exec": "run a command in a Pod",
+    "register": "make what runs elsewhere an endpoint of a Service",
     "image": "the images Pods are made of",
 }
 

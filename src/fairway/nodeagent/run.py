@@ -27,6 +27,7 @@ from fairway.nodeagent.pods.node_services import EventType, NodeServices
 from fairway.nodeagent.pods.reporting import ClientPodApi
 from fairway.nodeagent.pods.sandbox import NodeFacts
 from fairway.nodeagent.pods.sources import ApiSources
+from fairway.nodeagent.registrations import Registrations
 from fairway.nodeagent.removal import node_cgroup
 from fairway.nodeagent.runtime.capabilities import from_mask
 from fairway.nodeagent.runtime.containers import ContainerRuntime
@@ -64,6 +65,7 @@ class _Agent:
         self._pod_informer = Informer(client, PODS, type=Pod, field_selector=f"spec.nodeName={config.name}")
         self._node_informer = Informer(client, NODES, type=Node)
         self._network_known = asyncio.Event()
+        self._registrations = Registrations(client, config.name)
 
     def _services(self, client: Client, facts: Machine) -> NodeServices:
         config = self._config
@@ -105,6 +107,7 @@ class _Agent:
             group.create_task(self._events.run())
             group.create_task(self._keep_network())
             group.create_task(self._collect_images())
+            group.create_task(self._registrations.run())
             group.create_task(self._node_informer.run())
             group.create_task(self._pod_informer.run())
             group.create_task(self._runtime.reaper.stay(self._pods.adopt_running))
