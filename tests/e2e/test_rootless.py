@@ -66,7 +66,7 @@ class User:
         return done.stdout.strip()
 
     def fairway(self, *words: str) -> str:
-        return self.run(self._python, "-m", "fairway", *words)
+        return self.run(self._python, "-m", "fairway.cli", *words)
 
 
 @pytest.fixture

@@ -75,7 +75,7 @@ def _become(unshare: str, arguments: Sequence[str], listening: int, ready: int) 
     handed_over = {_SOCKET: listening, _READY: ready, _OUTER: os.getpid()}
     os.environ.update({name: str(value) for name, value in handed_over.items()})
     namespaces = ["--user", "--map-root-user", "--net", "--mount", "--pid", "--fork", "--mount-proc"]
-    command = [unshare, *namespaces, "--kill-child=TERM", sys.executable, "-m", "fairway", *arguments]
+    command = [unshare, *namespaces, "--kill-child=TERM", sys.executable, "-m", "fairway.cli", *arguments]
     os.execv(unshare, command)
 
 

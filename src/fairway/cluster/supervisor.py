@@ -9,12 +9,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 from fairway.cluster import host_network, processes
-from fairway.cluster.components import Components
+from fairway.cluster.components import Components, Gate, import_shared
 from fairway.cluster.layout import Layout
 from fairway.cluster.processes import Child
 from fairway.cluster.record import Record, remove_record, write_record
 from fairway.cluster.rootless import Inside
-from fairway.cluster.teardown import tear_down
 
 READY_SECONDS = 30.0
 
@@ -53,14 +52,21 @@ class Supervisor:
         layout = self._layout
         was_off = bool(self._record and self._record.forwarding_was_off)
         self._write_record(was_off)
-        turned_on = host_network.build(layout)
-        self._write_record(was_off or turned_on)
-        self._say("network", f"bridge {layout.bridge}, {layout.node_count} node namespaces")
         api_socket = self._inside.api_socket if self._inside else -1
         components = Components(self._data, layout, self._port, self._proxy_mode, api_socket)
-        self._launch([components.apiserver()])
+        network = Gate()
+        apiserver = components.apiserver(network)
+        self._begin([apiserver])
+        turned_on = host_network.build(layout)
+        self._write_record(was_off or turned_on)
+        network.open()
+        self._say("network", f"bridge {layout.bridge}, {layout.node_count} node namespaces")
+        import_shared()
+        self._await([apiserver])
         self._say("API server", f"https://127.0.0.1:{self._port}")
-        self._launch([components.controllers(), components.dns(), *components.nodes()])
+        others = [components.controllers(), components.dns(), *components.nodes()]
+        self._begin(others)
+        self._await(others)
         self._say("controllers, DNS", f"DNS at {layout.dns_address}")
         self._say("nodes", ", ".join(f"{node.name} {node.address}" for node in layout.nodes))
 
@@ -76,10 +82,12 @@ class Supervisor:
         )
         write_record(self._data, self._record)
 
-    def _launch(self, children: list[Child]) -> None:
+    def _begin(self, children: list[Child]) -> None:
         for child in children:
             child.start()
             self._children.append(child)
+
+    def _await(self, children: list[Child]) -> None:
         deadline = time.monotonic() + READY_SECONDS
         for child in children:
             if not child.wait_ready(max(0.0, deadline - time.monotonic())):
@@ -108,6 +116,8 @@ class Supervisor:
     def stop(self) -> None:
         """End every process, then remove Pods, namespaces, devices and tables."""
         processes.stop(self._children[::-1])
+        from fairway.cluster.teardown import tear_down
+
         if self._record:
             tear_down(self._data, self._record)
         remove_record(self._data)

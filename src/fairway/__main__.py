@@ -1,5 +1,0 @@
-"""`python -m fairway` is the `fairway` command."""
-
-from fairway.cli.main import main
-
-main()
