@@ -7,9 +7,13 @@ import re
 import subprocess
 from pathlib import Path
 
+OTHERS = "fwtest-"
+"""What other tests make beside us, in namespaces of their own."""
+
 
 def lines(*command: str) -> set[str]:
-    return set(subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines())
+    output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    return {line for line in output.splitlines() if OTHERS not in line}
 
 
 def snapshot(data: Path) -> dict[str, set[str]]:
@@ -19,7 +23,7 @@ def snapshot(data: Path) -> dict[str, set[str]]:
         "routes": lines("ip", "route", "show", "table", "all"),
         "namespaces": lines("ip", "netns", "list"),
         "rules": {line for line in lines("nft", "list", "ruleset") if line},
-        "mounts": {line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()},
+        "mounts": mounts(),
         "cgroups": {
             str(path)
             for hierarchy in Path("/sys/fs/cgroup").iterdir()
@@ -29,6 +33,11 @@ def snapshot(data: Path) -> dict[str, set[str]]:
         "forwarding": {Path("/proc/sys/net/ipv4/ip_forward").read_text().strip()},
         "run": {entry.name for entry in Path("/run").iterdir()},
     }
+
+
+def mounts() -> set[str]:
+    points = {line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()}
+    return {point for point in points if OTHERS not in point}
 
 
 def processes(data: Path) -> set[str]:

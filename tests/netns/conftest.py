@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
+
+from fairway.api.resources import NODES
+from fairway.client import ApiError, Client, KubeConfig
+from tests.netns.agent_under_test import Cluster, create_account
+from tests.netns.node_under_test import clean_up, node_namespace, until
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -15,3 +22,30 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.root)
             if os.geteuid() != 0:
                 item.add_marker(pytest.mark.skip(reason="needs root"))
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[Cluster]:
+    with node_namespace():
+        running = Cluster(tmp_path)
+        running.start_api()
+        try:
+            yield running
+        finally:
+            running.stop()
+            asyncio.run(clean_up(tmp_path / "node"))
+
+
+@pytest.fixture
+async def client(cluster: Cluster) -> AsyncIterator[Client]:
+    await until(cluster.kubeconfig.exists, "the API server's kubeconfig")
+    async with Client(KubeConfig.load(cluster.kubeconfig)) as opened:
+        for _ in range(100):
+            try:
+                await opened.list(NODES)
+                break
+            except ApiError:
+                await asyncio.sleep(0.1)
+        await create_account(opened)
+        cluster.start_agent()
+        yield opened

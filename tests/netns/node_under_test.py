@@ -139,6 +139,7 @@ class Node:
                 node_capacity=(),
                 capabilities=from_mask(bounding_set()),
                 networks=self.networks,
+                publish_ports=self.network.publish_ports,
                 runtime=self.runtime,
                 images=ImageResolver(ImageStore(images)),
                 sources=self.sources,
@@ -153,6 +154,7 @@ class Node:
     async def running(self) -> AsyncIterator[Node]:
         """At the end the agent stops; its Pods go on."""
         await self.network.set_up()
+        await self.network.refresh([])
         staying = asyncio.create_task(self.runtime.reaper.stay(self.manager.adopt_running))
         try:
             yield self

@@ -1,143 +1,19 @@
-"""The whole agent as its own process, against a real API server, in a namespace of its own."""
+"""The whole agent as its own process, against a real API server: registration, restarts, logs, draining."""
 
 from __future__ import annotations
 
 import asyncio
 import os
-import shutil
-import signal
 import ssl
-import subprocess
-import sys
-from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from fairway.api.resources import CONFIG_MAPS, ENDPOINT_SLICES, LEASES, NODES, PODS, SERVICE_ACCOUNTS
-from fairway.apiserver.certificates import Authority, write_private
-from fairway.client import ApiError, Client, KubeConfig, NotFound
-from tests.netns.node_under_test import NODE_IP, clean_up, http_get, node_namespace, until
-
-FAIRWAY = Path(sys.executable).parent / "fairway"
-HOSTNAMES = {"name": "main", "image": "k8s.gcr.io/serve_hostname"}
-needs_kubectl = pytest.mark.skipif(shutil.which("kubectl") is None, reason="needs kubectl")
-
-
-@dataclass
-class Cluster:
-    """An API server and one node's agent, each a process."""
-
-    data: Path
-    processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
-
-    @property
-    def kubeconfig(self) -> Path:
-        return self.data / "api" / "kubeconfig"
-
-    def start_api(self) -> None:
-        self._start("apiserver", "--data", str(self.data / "api"), "--port", "6443", "--bind", "127.0.0.1")
-
-    def start_agent(self) -> None:
-        pki = self.data / "api" / "pki"
-        pair = Authority.open(pki).issue("system:node:node-1", ("system:nodes",), (NODE_IP, "node-1"))
-        certificate, key = self.data / "node.crt", self.data / "node.key"
-        write_private(certificate, pair.certificate)
-        write_private(key, pair.key)
-        self._start(
-            *("node", "--kubeconfig", str(self.kubeconfig), "--name", "node-1"),
-            *("--pod-cidr", "10.244.7.0/24", "--node-ip", NODE_IP, "--data", str(self.data / "node")),
-            *("--tls-cert-file", str(certificate), "--tls-private-key-file", str(key)),
-            *("--client-ca-file", str(pki / "ca.crt")),
-        )
-
-    def _start(self, *words: str) -> None:
-        with (self.data / f"{words[0]}.log").open("ab") as log:
-            self.processes[words[0]] = subprocess.Popen([FAIRWAY, *words], stdout=log, stderr=log)
-
-    def kill_agent(self) -> None:
-        self.processes["node"].send_signal(signal.SIGKILL)
-        self.processes.pop("node").wait()
-
-    def stop(self) -> None:
-        for process in self.processes.values():
-            process.terminate()
-        for process in self.processes.values():
-            process.wait(10)
-
-
-@pytest.fixture
-def cluster(tmp_path: Path) -> Iterator[Cluster]:
-    with node_namespace():
-        running = Cluster(tmp_path)
-        running.start_api()
-        try:
-            yield running
-        finally:
-            running.stop()
-            asyncio.run(clean_up(tmp_path / "node"))
-
-
-@pytest.fixture
-async def client(cluster: Cluster) -> AsyncIterator[Client]:
-    await until(cluster.kubeconfig.exists, "the API server's kubeconfig")
-    async with Client(KubeConfig.load(cluster.kubeconfig)) as opened:
-        for _ in range(100):
-            try:
-                await opened.list(NODES)
-                break
-            except ApiError:
-                await asyncio.sleep(0.1)
-        await create_account(opened)
-        cluster.start_agent()
-        yield opened
-
-
-async def create(client: Client, name: str, container: dict[str, Any], **spec: Any) -> None:
-    body = {"metadata": {"name": name}, "spec": {"nodeName": "node-1", "containers": [container], **spec}}
-    await client.create(PODS, body, namespace="default")
-
-
-async def create_account(client: Client) -> None:
-    """What controllers make in every namespace."""
-    await client.create(SERVICE_ACCOUNTS, {"metadata": {"name": "default"}}, namespace="default")
-    root = {"metadata": {"name": "kube-root-ca.crt"}, "data": {"ca.crt": "the root"}}
-    await client.create(CONFIG_MAPS, root, namespace="default")
-
-
-async def pod_when(client: Client, name: str, condition: str) -> dict[str, Any]:
-    """The Pod once that condition of it is true."""
-    for _ in range(1500):
-        pod = await client.get(PODS, name, namespace="default")
-        conditions = (pod.get("status") or {}).get("conditions") or ()
-        if any(c["type"] == condition and c["status"] == "True" for c in conditions):
-            return pod
-        await asyncio.sleep(0.01)
-    raise AssertionError(f"{name} is not {condition}: {pod.get('status')}")
-
-
-async def gone(client: Client, name: str) -> None:
-    for _ in range(1500):
-        try:
-            await client.get(PODS, name, namespace="default")
-        except NotFound:
-            return
-        await asyncio.sleep(0.01)
-    raise AssertionError(f"{name} is still there")
-
-
-async def kubectl(cluster: Cluster, *words: str, text: bytes = b"") -> tuple[int, bytes, bytes]:
-    process = await asyncio.create_subprocess_exec(
-        *("kubectl", "--kubeconfig", str(cluster.kubeconfig), *words),
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-    )
-    output, errors = await asyncio.wait_for(process.communicate(text), 20)
-    assert process.returncode is not None
-    return process.returncode, output, errors
+from fairway.api.resources import ENDPOINT_SLICES, LEASES, NODES, PODS
+from fairway.client import Client
+from tests.netns.agent_under_test import HOSTNAMES, Cluster, create, gone, kubectl, needs_kubectl, pod_when
+from tests.netns.node_under_test import NODE_IP, http_get
 
 
 async def test_the_node_registers_and_keeps_a_lease(cluster: Cluster, client: Client) -> None:

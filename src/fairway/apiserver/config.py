@@ -14,6 +14,8 @@ class Config:
     data: Path
     port: int = 6443
     bind: tuple[str, ...] = ("127.0.0.1",)
+    # A listening socket that was handed to us, besides those of `bind`; -1 for none.
+    inherited_socket: int = -1
     store: str = ""
     """`sqlite:///path`, `etcd://host:2379[,…]` or `memory://`; empty for SQLite under the data directory."""
     service_networks: tuple[Network, ...] = (ipaddress.ip_network("10.96.0.0/16"),)

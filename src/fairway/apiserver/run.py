@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
+import os
 import socket
 import ssl
 import tempfile
@@ -81,6 +82,8 @@ async def run(config: Config, ready: Callable[[], None] = lambda: None) -> None:
     try:
         for address in config.bind:
             await server.listen(address, config.port)
+        if config.inherited_socket >= 0:
+            await server.listen_on(socket.socket(fileno=os.dup(config.inherited_socket)))
         write_admin_kubeconfig(config, authority)
         log.info("serving", port=config.port, bind=",".join(config.bind), revision=store.revision)
         ready()

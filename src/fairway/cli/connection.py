@@ -9,9 +9,10 @@ from typing import TypeVar
 
 import click
 
-from fairway.client import Client, ClientError, KubeConfig, Unavailable
+from fairway.client import ApiError, Client, ClientError, KubeConfig, Unavailable
 
 T = TypeVar("T")
+F = TypeVar("F", bound=Callable[..., None])
 
 DEFAULT_DATA = Path.home() / ".fairway"
 
@@ -25,6 +26,21 @@ data_option = click.option(
     show_default="~/.fairway",
     help="the cluster's directory",
 )
+
+namespace_option = click.option("-n", "--namespace", default="default", show_default=True)
+
+
+def namespace_options(function: F) -> F:
+    """One namespace, or all of them."""
+    everywhere = click.option("-A", "--all-namespaces", "everywhere", is_flag=True, help="in all namespaces")
+    return namespace_option(everywhere(function))
+
+
+def server_error(error: ApiError) -> int:
+    """In kubectl's words, on standard error; returns the exit code that follows from it."""
+    reason = f" ({error.reason})" if error.reason and error.status < 500 else ""
+    click.echo(f"Error from server{reason}: {error}", err=True)
+    return 1
 
 
 def find_kubeconfig(given: str | None) -> Path:
@@ -47,5 +63,7 @@ async def connected(given: str | None, component: str, work: Callable[[Client], 
             return await work(client)
     except Unavailable as error:
         raise click.ClickException(f"{error}\nIs the cluster up? Its kubeconfig is {path}.") from error
+    except ApiError as error:
+        raise SystemExit(server_error(error)) from error
     except ClientError as error:
-        raise click.ClickException(f"Error from server: {error}") from error
+        raise click.ClickException(str(error)) from error

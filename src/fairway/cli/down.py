@@ -24,6 +24,9 @@ def command(data: Path) -> None:
     if record is None:
         click.echo(f"no cluster is up in {data}")
         return
+    if record.rootless:
+        _end_namespaces(data, record.pid)
+        return
     if os.geteuid() != 0:
         raise click.ClickException("fairway down needs root; try: sudo fairway down")
     begin = time.perf_counter()
@@ -40,6 +43,16 @@ def command(data: Path) -> None:
         tear_down(data, record)
         remove_record(data)
     click.echo(f"down in {time.perf_counter() - begin:.2f} s; its data is still in {data}")
+
+
+def _end_namespaces(data: Path, pid: int) -> None:
+    """`pid` only holds the namespaces; its child is the supervisor. The kernel clears away what is left."""
+    with contextlib.suppress(OSError, ValueError):
+        for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+            os.kill(int(child), signal.SIGTERM)
+    _wait_for(Claim(data))
+    remove_record(data)
+    click.echo(f"down; its data is still in {data}")
 
 
 def _wait_for(claim: Claim) -> None:

@@ -6,13 +6,15 @@ from pathlib import Path
 
 import click
 
-from fairway.images import archive, builtin
+from fairway.images import archive, builtin, collection
+from fairway.images import pull as pulling
+from fairway.images.reference import InvalidReference, parse
 from fairway.images.store import ImageError, ImageStore
 
 DEFAULT_STORE = Path("~/.fairway/images")
 
 
-@click.group(help="Load and list the images that Pods can use.")
+@click.group(help="Load, pull, list and remove the images that Pods can use.")
 @click.option(
     "--images",
     type=click.Path(path_type=Path),
@@ -39,6 +41,34 @@ def load(store: ImageStore, file: Path, name: tuple[str, ...]) -> None:
             raise click.ClickException(f"{image.digest} is loaded but has no name: give it one with --name")
         for each in names:
             click.echo(f"{each}\t{image.digest}")
+
+
+@command.command(help="Fetch images from a registry; needs skopeo and a network.")
+@click.argument("names", nargs=-1, required=True)
+@click.pass_obj
+def pull(store: ImageStore, names: tuple[str, ...]) -> None:
+    for name in names:
+        try:
+            image = pulling.pull(store, name)
+        except ImageError as error:
+            raise click.ClickException(str(error)) from error
+        click.echo(f"{name}\t{image.digest}")
+
+
+@command.command(help="Take names away; an image without a name goes once no container uses it.")
+@click.argument("names", nargs=-1, required=True)
+@click.pass_obj
+def rm(store: ImageStore, names: tuple[str, ...]) -> None:
+    for name in names:
+        try:
+            reference = parse(name)
+        except InvalidReference as error:
+            raise click.ClickException(str(error)) from error
+        if not store.forget(reference):
+            raise click.ClickException(f"there is no image {name}")
+        click.echo(f"removed {name}")
+    for digest in collection.collect(store):
+        click.echo(f"deleted {digest}")
 
 
 @command.command(help="List the images that were loaded, and those that are built in.")

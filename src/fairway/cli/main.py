@@ -17,7 +17,14 @@ COMMANDS = {
     "proxy": "the node proxy: virtual IPs and node ports on this machine",
     "up": "start a whole cluster on this machine",
     "down": "end it and leave nothing behind",
+    "status": "how the cluster on this machine is doing",
+    "get": "show objects",
+    "describe": "show all there is to know of objects",
+    "apply": "create or change objects from manifests",
+    "delete": "delete objects",
+    "logs": "show what a container has written",
     "exec": "run a command in a Pod",
+    "register": "make what runs elsewhere an endpoint of a Service",
     "image": "the images Pods are made of",
 }
 

@@ -7,10 +7,12 @@ import socket
 import sys
 import time
 from pathlib import Path
+from typing import NoReturn
 
 import click
 
 from fairway.cli.connection import data_option
+from fairway.cluster import rootless
 from fairway.cluster.layout import MOST_NODES, Layout
 from fairway.cluster.record import Claim, read_record
 from fairway.proxy.modes import MODES
@@ -39,22 +41,47 @@ class Progress:
 @click.option("--proxy-mode", default="nftables", show_default=True, type=click.Choice(MODES))
 @click.option("--detach", is_flag=True, help="return once it is up, and leave it running")
 def command(data: Path, nodes: int, port: int | None, proxy_mode: str, detach: bool) -> None:
-    if os.geteuid() != 0:
-        raise click.ClickException("fairway up needs root, to make network namespaces; try: sudo fairway up")
     data = data.expanduser().resolve()
     progress = Progress()
+    inside = rootless.inside()
+    if inside:
+        rootless.prepare()
     claim = Claim(data)
     if not claim.take():
         record = read_record(data)
         where = f" (process {record.pid}, API server on port {record.port})" if record else ""
         click.echo(f"already up{where}: export KUBECONFIG={data / 'kubeconfig'}")
         return
-    background = Background() if detach else None
-    _bring_up(data, nodes, port or free_port(), proxy_mode, progress, background)
+    port = port or free_port()
+    if os.geteuid() != 0:
+        claim.release()
+        _as_user(data, nodes, port, proxy_mode, detach)
+    elif inside:
+        _bring_up(data, nodes, port, proxy_mode, progress, Handed(inside, detach), inside)
+    else:
+        _bring_up(data, nodes, port, proxy_mode, progress, Background() if detach else None)
+
+
+def _as_user(data: Path, nodes: int, port: int, proxy_mode: str, detach: bool) -> NoReturn:
+    """The same again, in namespaces of the user's own."""
+    arguments = ["up", "--data", str(data), "--nodes", str(nodes), "--port", str(port)]
+    arguments += ["--proxy-mode", proxy_mode, *(["--detach"] if detach else [])]
+    try:
+        sys.exit(rootless.enter(arguments, port, detach))
+    except rootless.Impossible as error:
+        raise click.ClickException(
+            f"without root, fairway up needs namespaces of its own: {error}"
+        ) from error
 
 
 def _bring_up(
-    data: Path, nodes: int, port: int, proxy_mode: str, progress: Progress, background: Background | None
+    data: Path,
+    nodes: int,
+    port: int,
+    proxy_mode: str,
+    progress: Progress,
+    background: Background | Handed | None,
+    inside: rootless.Inside | None = None,
 ) -> None:
     # Imported here, because it takes longer than the answer to `--help` should.
     from fairway.cluster.host_network import choose_index
@@ -62,7 +89,7 @@ def _bring_up(
 
     previous = read_record(data)
     layout = Layout(choose_index(previous), nodes)
-    supervisor = Supervisor(data, layout, port, proxy_mode, progress.say, previous)
+    supervisor = Supervisor(data, layout, port, proxy_mode, progress.say, previous, inside)
     try:
         supervisor.start()
     except BaseException as error:
@@ -74,10 +101,12 @@ def _bring_up(
     click.echo(f"  export KUBECONFIG={data / 'kubeconfig'}")
     click.echo("  kubectl get nodes")
     click.echo(f"  fairway down --data {data}")
+    if inside:
+        click.echo("\nAs an ordinary user: reach Services by `kubectl port-forward` and `fairway exec`.")
     sys.stdout.flush()
     if background:
         background.release_terminal(data)
-    else:
+    if not detached(background):
         click.echo("\nCtrl-C ends it.")
     try:
         supervisor.watch_over()
@@ -109,10 +138,32 @@ class Background:
         os.setsid()
 
     def release_terminal(self, data: Path) -> None:
-        """From here on there is nobody to read what we print."""
-        log = os.open(data / "logs" / "supervisor.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-        null = os.open(os.devnull, os.O_RDONLY)
-        for descriptor, source in ((0, null), (1, log), (2, log)):
-            os.dup2(source, descriptor)
+        _print_to_log(data)
         os.write(self._tell, b"1")
         os.close(self._tell)
+
+
+class Handed:
+    """Inside a user's namespaces: whoever is outside waits for a word, and perhaps no longer."""
+
+    def __init__(self, inside: rootless.Inside, detach: bool) -> None:
+        self._tell = inside.ready
+        self.detach = detach
+
+    def release_terminal(self, data: Path) -> None:
+        if self.detach:
+            _print_to_log(data)
+        os.write(self._tell, b"1")
+        os.close(self._tell)
+
+
+def detached(background: Background | Handed | None) -> bool:
+    return background.detach if isinstance(background, Handed) else background is not None
+
+
+def _print_to_log(data: Path) -> None:
+    """From here on there is nobody to read what we print."""
+    log = os.open(data / "logs" / "supervisor.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    null = os.open(os.devnull, os.O_RDONLY)
+    for descriptor, source in ((0, null), (1, log), (2, log)):
+        os.dup2(source, descriptor)

@@ -81,10 +81,15 @@ class Transport:
 
     @asynccontextmanager
     async def stream(
-        self, path: str, *, params: Mapping[str, str], within: float | None = None
+        self,
+        path: str,
+        *,
+        params: Mapping[str, str],
+        within: float | None = None,
+        accept: str = "application/json",
     ) -> AsyncIterator[AsyncIterator[bytes]]:
         """A GET whose answer arrives over time, as the chunks in which it comes."""
-        headers = {"Accept": "application/json"}
+        headers = {"Accept": accept}
         async with self._exchange("GET", path, params, headers, self._timeout, within) as answer:
             _detect_dead_peer(answer)
             try:

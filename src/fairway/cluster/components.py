@@ -1,8 +1,15 @@
-"""The components of a cluster on this machine: their configurations and the processes that run them."""
+"""The components of a cluster on this machine: their configurations and the processes that run them.
+
+Components are imported late and apart: the API server's child imports what only it needs while its parent
+imports what all others share, so that two processors are busy with it at once.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import gc
+import importlib
+import os
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -10,23 +17,19 @@ import uvloop
 
 from fairway import logs
 from fairway.apiserver.certificates import Authority, kubeconfig, write_private
-from fairway.apiserver.config import Config as ApiServerConfig
-from fairway.apiserver.run import run as run_apiserver
-from fairway.client import Client, KubeConfig
-from fairway.cluster import addons
 from fairway.cluster.layout import Layout, NodePlan
 from fairway.cluster.processes import Child
-from fairway.controllers.config import Config as ControllersConfig
-from fairway.controllers.run import run as run_controllers
-from fairway.dns.config import Config as DnsConfig
-from fairway.dns.run import run as run_dns
 from fairway.kernel import namespaces
-from fairway.nodeagent.config import Config as NodeConfig
-from fairway.nodeagent.run import run as run_node
-from fairway.proxy.config import Config as ProxyConfig
-from fairway.proxy.run import run as run_proxy
 from fairway.running import until_signalled
 
+# What runs in the children that are forked last; imported once, before, so that they share it.
+SHARED = (
+    "fairway.cluster.addons",
+    "fairway.controllers.run",
+    "fairway.dns.run",
+    "fairway.nodeagent.run",
+    "fairway.proxy.run",
+)
 ZONE = "cluster.local"
 AGENT_PORT = 10250
 
@@ -59,43 +62,90 @@ FORWARD = """\
 """
 
 
+def import_shared() -> None:
+    """What lives for ever is also kept out of the way of the collector, which would copy its pages."""
+    for name in SHARED:
+        importlib.import_module(name)
+    gc.collect()
+    gc.freeze()
+
+
+class Gate:
+    """Closed until its maker opens it; whoever is forked meanwhile can wait for that, later ones needn't."""
+
+    def __init__(self) -> None:
+        self._reading, self._writing = os.pipe()
+        self._maker = os.getpid()
+        self._is_open = False
+
+    def open(self) -> None:
+        if not self._is_open:
+            self._is_open = True
+            os.close(self._writing)
+
+    def wait(self) -> None:
+        """In a child: its own copy of the other end would keep the gate closed."""
+        if not self._is_open and os.getpid() != self._maker:
+            os.close(self._writing)
+        os.read(self._reading, 1)
+
+
 class Components:
-    def __init__(self, data: Path, layout: Layout, port: int, proxy_mode: str) -> None:
+    def __init__(self, data: Path, layout: Layout, port: int, proxy_mode: str, api_socket: int = -1) -> None:
         self._data = data
         self._layout = layout
         self._port = port
         self._proxy_mode = proxy_mode
+        self._api_socket = api_socket
         self._authority = Authority.open(data / "pki")
         (data / "logs").mkdir(exist_ok=True)
 
-    def apiserver(self) -> Child:
+    def apiserver(self, network: Gate) -> Child:
+        """Once the `network` is there it can listen on the host's address in it."""
         host = str(self._layout.host_address)
-        config = ApiServerConfig(
-            data=self._data,
-            port=self._port,
-            bind=("127.0.0.1", host),
-            service_networks=(self._layout.service_network,),
-            advertise_address=host,
-            allow_privileged=True,
-        )
-        return self._child("apiserver", lambda ready: run_apiserver(config, ready))
+
+        def component(ready: Ready) -> Awaitable[None]:
+            from fairway.apiserver.config import Config
+            from fairway.apiserver.run import run
+
+            config = Config(
+                data=self._data,
+                port=self._port,
+                bind=("127.0.0.1", host),
+                inherited_socket=self._api_socket,
+                service_networks=(self._layout.service_network,),
+                advertise_address=host,
+                allow_privileged=True,
+            )
+            network.wait()
+            return run(config, ready)
+
+        return self._child("apiserver", component)
 
     def controllers(self) -> Child:
+        from fairway.controllers.config import Config
+        from fairway.controllers.run import run
+
         path = self._kubeconfig("controllers", "system:kube-controller-manager")
-        return self._child("controllers", lambda ready: run_controllers(ControllersConfig(path), ready))
+        return self._child("controllers", lambda ready: run(Config(path), ready))
 
     def dns(self) -> Child:
+        from fairway.client import Client, KubeConfig
+        from fairway.cluster import addons
+        from fairway.dns.config import Config
+        from fairway.dns.run import run
+
         path = self._kubeconfig("dns", "system:kube-dns")
         corefile = self._data / "Corefile"
         address = str(self._layout.host_address)
         forward = FORWARD if has_nameserver(Path("/etc/resolv.conf")) else ""
         corefile.write_text(COREFILE.format(address=address, zone=ZONE, kubeconfig=path, forward=forward))
-        config = DnsConfig(kubeconfig=path, conf=corefile, name="fairway", publish_progress=True)
+        config = Config(kubeconfig=path, conf=corefile, name="fairway", publish_progress=True)
 
         async def serve(ready: Ready) -> None:
             async with Client(KubeConfig.load(path), component="dns") as client:
                 await addons.install(client, self._layout)
-            await run_dns(config, ready)
+            await run(config, ready)
 
         return self._child("dns", serve)
 
@@ -103,6 +153,11 @@ class Components:
         return [self._node(node) for node in self._layout.nodes]
 
     def _node(self, node: NodePlan) -> Child:
+        from fairway.nodeagent.config import Config as NodeConfig
+        from fairway.nodeagent.run import run as run_node
+        from fairway.proxy.config import Config as ProxyConfig
+        from fairway.proxy.run import run as run_proxy
+
         path = self._kubeconfig(node.name, f"system:node:{node.name}", "system:nodes")
         data = self._data / "nodes" / node.name
         data.mkdir(parents=True, exist_ok=True)

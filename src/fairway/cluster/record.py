@@ -19,6 +19,8 @@ class Record(msgspec.Struct, frozen=True):
     proxy_mode: str = "nftables"
     forwarding_was_off: bool = False
     """Whether the host did not forward packets before, so that `down` turns it off again."""
+    rootless: bool = False
+    """Whether it runs in an ordinary user's namespaces, which go with the process `pid`."""
 
     @property
     def layout(self) -> Layout:

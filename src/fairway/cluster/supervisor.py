@@ -9,11 +9,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 from fairway.cluster import host_network, processes
-from fairway.cluster.components import Components
+from fairway.cluster.components import Components, Gate, import_shared
 from fairway.cluster.layout import Layout
 from fairway.cluster.processes import Child
 from fairway.cluster.record import Record, remove_record, write_record
-from fairway.cluster.teardown import tear_down
+from fairway.cluster.rootless import Inside
 
 READY_SECONDS = 30.0
 
@@ -34,7 +34,9 @@ class Supervisor:
         proxy_mode: str,
         say: Say,
         previous: Record | None = None,
+        inside: Inside | None = None,
     ) -> None:
+        """`inside` is what was handed to us in an ordinary user's namespaces."""
         self._data = data
         self._layout = layout
         self._port = port
@@ -43,19 +45,28 @@ class Supervisor:
         self._children: list[Child] = []
         self._stopping = False
         self._record: Record | None = previous
+        self._inside = inside
 
     def start(self) -> None:
         """Bring everything up, each step as soon as what it needs is there."""
         layout = self._layout
         was_off = bool(self._record and self._record.forwarding_was_off)
         self._write_record(was_off)
+        api_socket = self._inside.api_socket if self._inside else -1
+        components = Components(self._data, layout, self._port, self._proxy_mode, api_socket)
+        network = Gate()
+        apiserver = components.apiserver(network)
+        self._begin([apiserver])
         turned_on = host_network.build(layout)
         self._write_record(was_off or turned_on)
+        network.open()
         self._say("network", f"bridge {layout.bridge}, {layout.node_count} node namespaces")
-        components = Components(self._data, layout, self._port, self._proxy_mode)
-        self._launch([components.apiserver()])
+        import_shared()
+        self._await([apiserver])
         self._say("API server", f"https://127.0.0.1:{self._port}")
-        self._launch([components.controllers(), components.dns(), *components.nodes()])
+        others = [components.controllers(), components.dns(), *components.nodes()]
+        self._begin(others)
+        self._await(others)
         self._say("controllers, DNS", f"DNS at {layout.dns_address}")
         self._say("nodes", ", ".join(f"{node.name} {node.address}" for node in layout.nodes))
 
@@ -64,16 +75,19 @@ class Supervisor:
             self._layout.index,
             self._layout.node_count,
             self._port,
-            os.getpid(),
+            self._inside.outer_pid if self._inside else os.getpid(),
             self._proxy_mode,
             forwarding_was_off,
+            rootless=self._inside is not None,
         )
         write_record(self._data, self._record)
 
-    def _launch(self, children: list[Child]) -> None:
+    def _begin(self, children: list[Child]) -> None:
         for child in children:
             child.start()
             self._children.append(child)
+
+    def _await(self, children: list[Child]) -> None:
         deadline = time.monotonic() + READY_SECONDS
         for child in children:
             if not child.wait_ready(max(0.0, deadline - time.monotonic())):
@@ -102,6 +116,8 @@ class Supervisor:
     def stop(self) -> None:
         """End every process, then remove Pods, namespaces, devices and tables."""
         processes.stop(self._children[::-1])
+        from fairway.cluster.teardown import tear_down
+
         if self._record:
             tear_down(self._data, self._record)
         remove_record(self._data)

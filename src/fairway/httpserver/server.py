@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import socket
 import ssl
 
 from fairway.httpserver.messages import Handler, Response
@@ -53,6 +54,17 @@ class HttpServer:
         )
         self._listeners.append(server)
         return int(server.sockets[0].getsockname()[1])
+
+    async def listen_on(self, listening: socket.socket) -> None:
+        """A socket that someone else has bound, such as one of another network namespace."""
+        server = await asyncio.get_running_loop().create_server(
+            lambda: HttpProtocol(self),
+            sock=listening,
+            ssl=self._tls,
+            ssl_shutdown_timeout=FAREWELL if self._tls else None,
+            backlog=1024,
+        )
+        self._listeners.append(server)
 
     async def stop(self, patience: float = 5.0) -> None:
         """Accept nothing new, let what is being answered finish for `patience` seconds, then close."""

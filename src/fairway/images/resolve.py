@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from fairway.images import builtin
+from pathlib import Path
+
+from fairway.images import builtin, collection
 from fairway.images.model import Image
 from fairway.images.reference import InvalidReference, Reference, parse
 from fairway.images.store import ImageError, ImageStore
@@ -29,10 +31,25 @@ class ImageResolver:
         image = self._store.find(reference) or self._built_in(reference)
         if image is None:
             raise MissingImage(
-                f'image "{name}" is not in the store and no registry is contacted: save it to a file '
-                "(docker save, skopeo copy) and run `fairway image load FILE`"
+                f'image "{name}" is not in the store and no registry is contacted: run '
+                f"`fairway image pull {name}`, or save it to a file (docker save, skopeo copy) and run "
+                "`fairway image load FILE`"
             )
         return image
+
+    def hold(self, image: Image, owner: str, run_folder: Path) -> None:
+        """Keep it while a container made of it runs. An image that was just taken away is looked up anew."""
+        try:
+            collection.hold(self._store, image, owner, run_folder)
+        except collection.Gone:
+            self._built = {name: built for name, built in self._built.items() if built != image}
+            raise
+
+    def collect(self) -> list[str]:
+        """Remove what nobody needs. What is built in comes back when it is asked for."""
+        gone = collection.collect(self._store)
+        self._built = {name: built for name, built in self._built.items() if built.digest not in gone}
+        return gone
 
     def _built_in(self, reference: Reference) -> Image | None:
         recipe = builtin.recipe_for(reference)

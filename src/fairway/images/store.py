@@ -44,7 +44,7 @@ Layer = Callable[[], AbstractContextManager[IO[bytes]]]
 
 class ImageStore:
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
+        self.folder = folder
         self._images = folder / "sha256"
         self._names = folder / "names"
 
@@ -63,6 +63,28 @@ class ImageStore:
             for file in sorted(self._names.iterdir()):
                 if not file.name.startswith("."):
                     yield unquote(file.name), file.read_text().strip()
+
+    def digests(self) -> list[str]:
+        """Of all images, with names or without."""
+        return [f"sha256:{entry.name}" for entry in self._images.iterdir()] if self._images.is_dir() else []
+
+    def forget(self, reference: Reference) -> bool:
+        """Take a name away; the image itself stays until nobody uses it. False if there is no such name."""
+        try:
+            self._name_file(reference).unlink()
+        except FileNotFoundError:
+            return False
+        return True
+
+    def remove(self, digest: str) -> None:
+        """It disappears in one step, and its files after that."""
+        leaving = Path(tempfile.mkdtemp(prefix=".leaving-", dir=self.folder))
+        try:
+            (self._images / digest.removeprefix("sha256:")).rename(leaving / "image")
+        except FileNotFoundError:
+            pass
+        finally:
+            shutil.rmtree(leaving, ignore_errors=True)
 
     def add(self, config: bytes, layers: Iterable[Layer], names: Iterable[str]) -> Image:
         """Unpack `layers`, each an uncompressed tar that must have the digest the configuration gives."""
@@ -85,7 +107,7 @@ class ImageStore:
         if len(expected) != len(layers):
             raise ImageError(f"image {digest} lists {len(expected)} layers but has {len(layers)}")
         self._images.mkdir(parents=True, exist_ok=True)
-        incoming = Path(tempfile.mkdtemp(prefix=".incoming-", dir=self._folder))
+        incoming = Path(tempfile.mkdtemp(prefix=".incoming-", dir=self.folder))
         try:
             rootfs = incoming / "rootfs"
             rootfs.mkdir(mode=0o755)

@@ -1,4 +1,4 @@
-"""Control groups: removing the folders that container runtimes leave behind."""
+"""Control groups: what they tell of their processes, and removing the folders that runtimes leave behind."""
 
 from __future__ import annotations
 
@@ -17,6 +17,19 @@ def remove(path: str, root: Path = ROOT) -> list[Path]:
             if not _removed(Path(below)):
                 left.append(Path(below))
     return left
+
+
+def ran_out_of_memory(path: str, root: Path = ROOT) -> bool:
+    """Whether the kernel has killed a process of the group for want of memory."""
+    files = [root / "memory" / path.strip("/") / "memory.oom_control"]
+    files += [folder / path.strip("/") / "memory.events" for folder in (root, root / "unified")]
+    for file in files:
+        try:
+            counts = dict(line.split() for line in file.read_text().splitlines())
+        except (OSError, ValueError):
+            continue
+        return int(counts.get("oom_kill", "0")) > 0
+    return False
 
 
 def remove_if_empty(path: str, root: Path = ROOT) -> None:

@@ -52,3 +52,12 @@ def bounding_set() -> int:
         if line.startswith("CapBnd:"):
             return int(line.split()[1], 16)
     return 0
+
+
+def group_exists(number: int) -> bool:
+    """Whether a group can be used here: in a user namespace only some are."""
+    for line in Path("/proc/self/gid_map").read_text().splitlines():
+        first, _, count = map(int, line.split())
+        if first <= number < first + count:
+            return True
+    return False

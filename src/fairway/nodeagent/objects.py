@@ -5,8 +5,6 @@ Wider than `fairway.api.objects.Pod`, which is what controllers and the schedule
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 
 from fairway.api.objects import ContainerPort, ObjectMeta, PodReadinessGate, View
@@ -79,11 +77,20 @@ class TcpSocketAction(View, frozen=True):
     host: str = ""
 
 
+class GrpcAction(View, frozen=True):
+    port: int = 0
+    service: str = ""
+
+
+class SleepAction(View, frozen=True):
+    seconds: int = 0
+
+
 class Probe(View, frozen=True):
     exec: ExecAction | None = None
     http_get: HttpGetAction | None = None
     tcp_socket: TcpSocketAction | None = None
-    grpc: dict[str, Any] | None = None
+    grpc: GrpcAction | None = None
     initial_delay_seconds: int = 0
     timeout_seconds: int = 1
     period_seconds: int = 10
@@ -95,6 +102,7 @@ class Probe(View, frozen=True):
 class LifecycleHandler(View, frozen=True):
     exec: ExecAction | None = None
     http_get: HttpGetAction | None = None
+    sleep: SleepAction | None = None
 
 
 class Lifecycle(View, frozen=True):
@@ -157,8 +165,10 @@ class Container(View, frozen=True):
     security_context: SecurityContext = SecurityContext()
     restart_policy: str | None = None
     termination_message_path: str = "/dev/termination-log"
+    termination_message_policy: str = "File"
     tty: bool = False
     stdin: bool = False
+    stdin_once: bool = False
 
 
 # ---- volumes ---------------------------------------------------------------------------------------------

@@ -27,6 +27,7 @@ from fairway.nodeagent.pods.node_services import EventType, NodeServices
 from fairway.nodeagent.pods.reporting import ClientPodApi
 from fairway.nodeagent.pods.sandbox import NodeFacts
 from fairway.nodeagent.pods.sources import ApiSources
+from fairway.nodeagent.registrations import Registrations
 from fairway.nodeagent.removal import node_cgroup
 from fairway.nodeagent.runtime.capabilities import from_mask
 from fairway.nodeagent.runtime.containers import ContainerRuntime
@@ -35,6 +36,8 @@ from fairway.nodeagent.server.server import AgentServer
 log = structlog.get_logger()
 # How often routes and rules are put back though nothing of ours has changed.
 _REPAIR_SECONDS = 60.0
+# Images that nobody needs any more go this often.
+_COLLECT_SECONDS = 300.0
 
 
 async def run(config: Config, ready: Callable[[], None] = lambda: None) -> None:
@@ -50,6 +53,7 @@ class _Agent:
     def __init__(self, config: Config, client: Client, runtime: ContainerRuntime, facts: Machine) -> None:
         self._config = config
         self._runtime = runtime
+        self._images = ImageResolver(ImageStore(config.images_folder))
         self._networks = PodNetworks(config.pod_network)
         self._networks.remember(config.pods_folder)
         self._network = NodeNetwork(
@@ -60,6 +64,8 @@ class _Agent:
         self._pods = PodManager(self._services(client, facts))
         self._pod_informer = Informer(client, PODS, type=Pod, field_selector=f"spec.nodeName={config.name}")
         self._node_informer = Informer(client, NODES, type=Node)
+        self._network_known = asyncio.Event()
+        self._registrations = Registrations(client, config.name)
 
     def _services(self, client: Client, facts: Machine) -> NodeServices:
         config = self._config
@@ -71,8 +77,9 @@ class _Agent:
             node_capacity=tuple(capacity(config, facts).items()),
             capabilities=from_mask(bounding_set()),
             networks=self._networks,
+            publish_ports=self._network.publish_ports,
             runtime=self._runtime,
-            images=ImageResolver(ImageStore(config.images_folder)),
+            images=self._images,
             sources=ApiSources(client),
             api=ClientPodApi(client),
             drain=DrainWatch(client),
@@ -85,7 +92,7 @@ class _Agent:
     async def run(self, ready: Callable[[], None]) -> None:
         await self._network.set_up()
         await self._runtime.reaper.settle()
-        server = AgentServer(self._config, self._pods, self._runtime.runc) if self._config.serves else None
+        server = AgentServer(self._config, self._pods, self._runtime) if self._config.serves else None
         try:
             if server:
                 await server.start()
@@ -99,16 +106,30 @@ class _Agent:
         async with asyncio.TaskGroup() as group:
             group.create_task(self._events.run())
             group.create_task(self._keep_network())
+            group.create_task(self._collect_images())
+            group.create_task(self._registrations.run())
             group.create_task(self._node_informer.run())
             group.create_task(self._pod_informer.run())
             group.create_task(self._runtime.reaper.stay(self._pods.adopt_running))
             await self._heartbeat.register()
             group.create_task(self._heartbeat.run())
             await self._pod_informer.synced()
+            await self._network_known.wait()
             self._pod_informer.on_change(self._pods.on_change)
             self._pods.remove_orphans()
             log.info("node agent ready", node=self._config.name, pods=len(self._pod_informer.items()))
             ready()
+
+    async def _collect_images(self) -> None:
+        while True:
+            await asyncio.sleep(_COLLECT_SECONDS)
+            try:
+                gone = await asyncio.to_thread(self._images.collect)
+            except OSError as error:
+                log.warning("images not collected", error=str(error))
+            else:
+                if gone:
+                    log.info("images removed", digests=gone)
 
     async def _keep_network(self) -> None:
         """Routes and masquerading follow the nodes, and come back if someone takes them away."""
@@ -119,6 +140,7 @@ class _Agent:
             forced = not changed.is_set()
             changed.clear()
             await self._network.refresh(self._node_informer.items().values(), force=forced)
+            self._network_known.set()
             try:
                 async with asyncio.timeout(_REPAIR_SECONDS):
                     await changed.wait()

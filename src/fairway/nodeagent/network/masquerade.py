@@ -1,4 +1,5 @@
-"""The agent's own nftables table: Pods talk to the world outside with the node's address. Pure text."""
+"""The agent's own nftables table: Pods talk to the world outside with the node's address, and are reached by
+the node's ports. Pure text."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from ipaddress import IPv4Network, collapse_addresses
 TABLE = "fairway-node"
 
 
-def ruleset(pod_range: IPv4Network, inside: Iterable[IPv4Network]) -> str:
+def ruleset(pod_range: IPv4Network, inside: Iterable[IPv4Network], declarations: str = "") -> str:
     """The whole table, replacing what was there in one transaction.
 
     Traffic to `inside` keeps the Pod's address, and so does what has been translated already: a Service's
@@ -28,7 +29,7 @@ table ip {TABLE} {{
         type nat hook postrouting priority srcnat; policy accept;
         ip saddr {pod_range} ip daddr != @inside masquerade
     }}
-}}
+{declarations}}}
 """
 
 

@@ -15,6 +15,7 @@ import msgspec
 
 from fairway.kernel import namespaces, sysctl
 from fairway.kernel.netlink import Netlink, Route, inside, opened
+from fairway.nodeagent.network.host_ports import HostPort, clashing
 from fairway.nodeagent.network.ipam import AddressPool
 
 BRIDGE = "fairway-pods"
@@ -30,10 +31,19 @@ class PodNetwork(msgspec.Struct, frozen=True):
     address: str
     namespace: str
     device: str
+    host_ports: tuple[HostPort, ...] = ()
 
     @property
     def namespace_path(self) -> Path:
         return namespaces.path_of(self.namespace)
+
+
+class PortTaken(Exception):
+    """A port of the node that a Pod asks for leads to another already, whose uid is `owner`."""
+
+    def __init__(self, port: HostPort, owner: str) -> None:
+        super().__init__(f"node port {port.protocol} {port.port} is taken by another Pod")
+        self.owner = owner
 
 
 def short(uid: str) -> str:
@@ -56,6 +66,12 @@ class PodNetworks:
     def __init__(self, pod_range: IPv4Network) -> None:
         self.pool = AddressPool(pod_range)
         self._lock = threading.Lock()
+        self._known: dict[str, PodNetwork] = {}
+
+    def host_ports(self) -> dict[str, tuple[HostPort, ...]]:
+        """By the Pod's address."""
+        with self._lock:
+            return {n.address: n.host_ports for n in self._known.values() if n.host_ports}
 
     def set_up_bridge(self) -> None:
         with opened() as netlink:
@@ -63,12 +79,15 @@ class PodNetworks:
         # Pods reach one another through the bridge's address (see `_configure`), in and out by the same
         # device, which the kernel would otherwise take for a detour worth an ICMP redirect.
         sysctl.write(f"net/ipv4/conf/{BRIDGE}/send_redirects", "0")
+        # So that the node's own 127.0.0.1 leads to Pods that have a port there (see `host_ports`).
+        sysctl.write(f"net/ipv4/conf/{BRIDGE}/route_localnet", "1")
 
     def remember(self, pods_folder: Path) -> None:
         """Enter every address given before we were restarted, so that no new Pod is given one of them."""
         for record in pods_folder.glob(f"*/{RECORD}"):
-            if network := load(record.parent):
-                self.pool.restore(network.uid, IPv4Address(network.address))
+            network = load(record.parent)
+            if network and self.pool.restore(network.uid, IPv4Address(network.address)):
+                self._known[network.uid] = network
 
     def restore(self, folder: Path) -> PodNetwork | None:
         """Know again what a Pod was given before we were restarted; None if there is nothing to know."""
@@ -77,19 +96,29 @@ class PodNetworks:
             return None
         with self._lock:
             kept = self.pool.restore(network.uid, IPv4Address(network.address))
+            if kept:
+                self._known[network.uid] = network
         return network if kept and namespaces.exists(network.namespace) else None
 
-    def set_up(self, uid: str, folder: Path) -> PodNetwork:
+    def set_up(self, uid: str, folder: Path, ports: tuple[HostPort, ...] = ()) -> PodNetwork:
         namespace, device = names_for(uid)
         with self._lock:
+            self._check_ports(uid, ports)
             address = self.pool.take(uid)
-        network = PodNetwork(uid, str(address), namespace, device)
+            network = PodNetwork(uid, str(address), namespace, device, ports)
+            self._known[uid] = network
         save(folder, network)
         path = namespaces.create(namespace)
         with opened() as netlink:
             attach(netlink, device, path)
         inside(path, lambda netlink: _configure(netlink, address, self.pool.gateway))
         return network
+
+    def _check_ports(self, uid: str, ports: tuple[HostPort, ...]) -> None:
+        for other in self._known.values():
+            taken = clashing(ports, other.host_ports) if other.uid != uid else None
+            if taken:
+                raise PortTaken(taken, other.uid)
 
     def tear_down(self, uid: str, folder: Path) -> None:
         namespace, device = names_for(uid)
@@ -99,6 +128,7 @@ class PodNetworks:
         (folder / RECORD).unlink(missing_ok=True)
         with self._lock:
             self.pool.release(uid)
+            self._known.pop(uid, None)
 
 
 def ensure_bridge(netlink: Netlink, pool: AddressPool) -> None:

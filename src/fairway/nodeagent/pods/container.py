@@ -26,6 +26,7 @@ class Surroundings:
     binds: tuple[Bind, ...]
     image_user: User
     available_capabilities: frozenset[str]
+    rootless: bool = False
 
 
 def container_spec(
@@ -35,7 +36,7 @@ def container_spec(
     caps = security.capabilities
     return ContainerSpec(
         args=command_line(container, image, env),
-        env=tuple(environment(pod, image, env).items()),
+        env=tuple(environment(pod, container, image, env).items()),
         rootfs=around.rootfs,
         cgroup=around.cgroup,
         hostname="" if pod.spec.host_network else pod.hostname,
@@ -55,6 +56,9 @@ def container_spec(
         read_only_root=security.read_only_root_filesystem,
         host_pid=pod.spec.host_pid,
         host_ipc=pod.spec.host_ipc,
+        tty=container.tty,
+        rootless=around.rootless,
+        stdin=("once" if container.stdin_once else "open") if container.stdin else "",
     )
 
 
@@ -70,8 +74,10 @@ def command_line(container: Container, image: ImageConfig, env: Mapping[str, str
     return command + args
 
 
-def environment(pod: Pod, image: ImageConfig, env: Mapping[str, str]) -> dict[str, str]:
+def environment(pod: Pod, container: Container, image: ImageConfig, env: Mapping[str, str]) -> dict[str, str]:
     defaults = {"PATH": DEFAULT_PATH}
+    if container.tty:
+        defaults["TERM"] = "xterm"
     if not pod.spec.host_network:
         defaults["HOSTNAME"] = pod.hostname
     from_image = dict(entry.split("=", 1) for entry in image.env or () if "=" in entry)

@@ -11,7 +11,9 @@ import signal
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import structlog
 
@@ -19,6 +21,8 @@ from fairway.images.model import Image
 from fairway.kernel.processes import Process, signal_number
 from fairway.nodeagent.network.pod_network import short
 from fairway.nodeagent.objects import Pod
+from fairway.nodeagent.pods.hooks import post_start, run_hook
+from fairway.nodeagent.pods.last_words import with_message
 from fairway.nodeagent.pods.model import Health, Run
 from fairway.nodeagent.pods.status import CONTAINER_ID_SCHEME
 from fairway.nodeagent.probes.runner import OnUnhealthy, ProbeRunner
@@ -28,7 +32,6 @@ from fairway.nodeagent.runtime.records import Record
 from fairway.nodeagent.runtime.spec import ContainerSpec
 
 log = structlog.get_logger()
-_MESSAGE_LIMIT = 4096
 
 
 class ContainerRuns:
@@ -46,6 +49,7 @@ class ContainerRuns:
         self._processes: dict[str, Process] = {}
         self._probes: dict[str, ProbeRunner] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._abandoned = asyncio.Event()
         self.latest: dict[str, Run] = {}
         self.earlier: dict[str, Run] = {}
 
@@ -76,7 +80,7 @@ class ContainerRuns:
             run = await self._runtime.settled(folder)
         if name in self.latest:
             self.earlier[name] = self.latest[name]
-        self.latest[name] = run
+        self.latest[name] = with_message(run, folder)
         if not run.running:
             await self._runtime.remove(folder, run.id)
 
@@ -115,12 +119,40 @@ class ContainerRuns:
             loaded = records.load(folder, time.time())
             assert loaded is not None
             run = loaded
+        complaint = await self._post_start(pod, container, run, pod_ip) if run.running else None
         self.latest[container] = run
         if run.running:
             self._follow(pod, container, run, pod_ip)
         elif run.started_at:
             await self._finish(container, folder)
+        if complaint:
+            await self._fail(pod, container, complaint)
         return self.latest[container]
+
+    async def _post_start(self, pod: Pod, name: str, run: Run, pod_ip: str) -> str | None:
+        """It counts as started only after its hook, unless it ends before that, or the Pod is to end."""
+        container = pod.container(name)
+        hook = post_start(container) if container else None
+        process = self._runtime.process(self.folder_of(name, run.attempt), run) if hook else None
+        if container is None or hook is None or process is None:
+            return None
+        execute = partial(self._runtime.execute, run.id)
+        hooking = asyncio.create_task(run_hook(hook, container, pod_ip, execute))
+        others = [asyncio.create_task(process.ended()), asyncio.create_task(self._abandoned.wait())]
+        try:
+            await asyncio.wait([hooking, *others], return_when=asyncio.FIRST_COMPLETED)
+            return hooking.result() if hooking.done() else None
+        finally:
+            await _cancelled(hooking, *others)
+            process.close()
+
+    async def _fail(self, pod: Pod, name: str, complaint: str) -> None:
+        await self.stop(name, pod.spec.termination_grace_period_seconds)
+        self.latest[name] = replace(self.latest[name], reason="PostStartHookError", message=complaint)
+
+    def abandon(self) -> None:
+        """The Pod is to end: nobody waits for hooks of a start any more."""
+        self._abandoned.set()
 
     def _follow(self, pod: Pod, name: str, run: Run, pod_ip: str, before: Health | None = None) -> None:
         """From now on until its end. The probes are there at once: without them it would count as ready."""
@@ -151,7 +183,7 @@ class ContainerRuns:
 
     async def _finish(self, name: str, folder: Path) -> None:
         run = await self._runtime.settled(folder)
-        self.latest[name] = _with_message(run, folder)
+        self.latest[name] = with_message(run, folder)
         await self._runtime.remove(folder, run.id)
 
     def _make_probes(
@@ -188,6 +220,13 @@ class ContainerRuns:
         await asyncio.wait([self._tasks[name]], timeout=grace_seconds)
         await self.kill(name)
 
+    async def unless_ended(self, name: str, work: asyncio.Task[None]) -> None:
+        """Until the work is done; it is dropped when the container ends before."""
+        try:
+            await asyncio.wait([self._tasks[name], work], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            await _cancelled(work)
+
     async def kill(self, name: str) -> None:
         if self.latest[name].running:
             self.send(name, signal.SIGKILL)
@@ -217,10 +256,7 @@ def container_id(pod_uid: str, container: str, attempt: int) -> str:
     return f"{short(pod_uid)}-{container}-{attempt}"
 
 
-def _with_message(run: Run, folder: Path) -> Run:
-    """What the container left for whoever asks why it ended."""
-    try:
-        text = (folder / "termination-message").read_bytes()[:_MESSAGE_LIMIT].decode("utf-8", "replace")
-    except OSError:
-        return run
-    return replace(run, message=text) if text and not run.message else run
+async def _cancelled(*tasks: asyncio.Task[Any]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)

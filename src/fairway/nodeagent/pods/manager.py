@@ -36,7 +36,7 @@ class PodManager:
         if worker:
             worker.update(pod)
         else:
-            self._begin(PodWorker(pod, self._node))
+            self._begin(PodWorker(pod, self._node, self._ends))
 
     def remove_orphans(self) -> None:
         """End what is left here of Pods that no longer exist. Only once all Pods that do are known."""
@@ -70,7 +70,7 @@ class PodManager:
                 return
 
     def _replacement(self, failed: PodWorker) -> PodWorker:
-        worker = PodWorker(failed.pod, self._node)
+        worker = PodWorker(failed.pod, self._node, self._ends)
         if failed.is_gone:
             worker.vanished()
         return worker
@@ -83,6 +83,11 @@ class PodManager:
             if (worker.pod.metadata.namespace, worker.pod.metadata.name) == (namespace, name)
         ]
         return min(found, key=lambda worker: worker.ending, default=None)
+
+    def _ends(self, uid: str) -> bool:
+        """Whether that Pod is on its way out, or gone already."""
+        worker = self._workers.get(uid)
+        return worker is None or worker.ending
 
     def workers(self) -> list[PodWorker]:
         return list(self._workers.values())

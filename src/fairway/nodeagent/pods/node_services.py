@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
@@ -33,6 +33,8 @@ class NodeServices:
     node_capacity: tuple[tuple[str, str], ...]
     capabilities: frozenset[str]
     networks: PodNetworks
+    # Brings the node's own rules up to date with the ports that `networks` has given to Pods.
+    publish_ports: Callable[[], Awaitable[None]]
     runtime: ContainerRuntime
     images: ImageResolver
     sources: Sources

@@ -22,6 +22,7 @@ import msgspec
 
 from fairway.api.schema import quantity
 from fairway.kernel import mounts
+from fairway.nodeagent.network.host_ports import wanted_by
 from fairway.nodeagent.network.pod_network import PodNetworks
 from fairway.nodeagent.objects import EmptyDirSource, HostPathSource, Pod, Volume
 from fairway.nodeagent.pods.downward import ConfigError
@@ -86,7 +87,7 @@ class Sandbox:
         if pod.spec.host_network:
             record = SandboxRecord(self._node.node_ip)
         else:
-            network = self._networks.set_up(self.uid, self.folder)
+            network = self._networks.set_up(self.uid, self.folder, wanted_by(pod))
             record = SandboxRecord(network.address, str(network.namespace_path))
         self._write_files(pod, record.pod_ip)
         return record
@@ -182,6 +183,11 @@ def _fill(folder: Path, files: list[VolumeFile], group: int | None) -> None:
         if not path.exists() or path.read_bytes() != file.content:
             mode = file.mode | (0o040 if group is not None else 0)
             _replace(path, file.content, mode, -1 if group is None else group)
+    wanted = {folder / file.path for file in files}
+    for path in folder.rglob("*"):
+        # Keys that a ConfigMap or a Secret has lost.
+        if path.is_file() and path not in wanted:
+            path.unlink()
 
 
 def _replace(path: Path, content: bytes, mode: int = 0o600, group: int = -1) -> None:

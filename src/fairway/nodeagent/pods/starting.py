@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from pathlib import Path
 
 import structlog
 
@@ -13,6 +14,7 @@ from fairway.images.resolve import InvalidImageName, MissingImage
 from fairway.images.store import ImageError
 from fairway.images.untar import read_in_root
 from fairway.kernel.netlink import NetlinkError
+from fairway.kernel.processes import group_exists
 from fairway.nodeagent.network.ipam import NoAddressLeft
 from fairway.nodeagent.objects import Container, Pod
 from fairway.nodeagent.pods.container import Surroundings, container_spec, image_user
@@ -28,6 +30,7 @@ from fairway.nodeagent.runtime.records import Record
 from fairway.nodeagent.runtime.spec import User
 
 log = structlog.get_logger()
+TERMINAL_GROUP = 5
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 5.0
 
 
@@ -93,6 +96,7 @@ class Starter:
         env = await self._environment(pod, container, sandbox)
         folder = await asyncio.to_thread(self._runs.new_folder, container.name, step.attempt)
         identity = container_id(pod.metadata.uid, container.name, step.attempt)
+        await self._hold(image, identity, folder)
         try:
             around = Surroundings(
                 rootfs=str(folder / "rootfs"),
@@ -101,6 +105,7 @@ class Starter:
                 binds=container_binds(pod, container, self._sandbox.folder, folder, env),
                 image_user=await asyncio.to_thread(_user_of, image),
                 available_capabilities=self._node.capabilities,
+                rootless=not group_exists(TERMINAL_GROUP),
             )
             spec = container_spec(pod, container, image.config, env, around)
         except (ConfigError, ValueError) as error:
@@ -113,6 +118,8 @@ class Starter:
             crashes=step.crashes,
             created_at=time.time(),
             stop_signal=image.config.stop_signal,
+            message_from_log=container.termination_message_policy == "FallbackToLogsOnError",
+            cgroup=around.cgroup,
         )
         return await self._runs.start(pod, container.name, record, spec, image, sandbox.pod_ip)
 
@@ -124,6 +131,12 @@ class Starter:
         except MissingImage as error:
             never = container.image_pull_policy == "Never"
             raise CannotStart("ErrImageNeverPull" if never else "ErrImagePull", str(error)) from error
+        except (ImageError, OSError) as error:
+            raise CannotStart("ErrImagePull", str(error)) from error
+
+    async def _hold(self, image: Image, owner: str, folder: Path) -> None:
+        try:
+            await asyncio.to_thread(self._node.images.hold, image, owner, folder)
         except (ImageError, OSError) as error:
             raise CannotStart("ErrImagePull", str(error)) from error
 

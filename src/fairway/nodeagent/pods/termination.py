@@ -11,8 +11,8 @@ import structlog
 
 from fairway.nodeagent.objects import Container, Pod
 from fairway.nodeagent.pods.container_runs import ContainerRuns
+from fairway.nodeagent.pods.hooks import pre_stop, run_hook
 from fairway.nodeagent.pods.plan import is_sidecar
-from fairway.nodeagent.probes import checks
 from fairway.nodeagent.runtime.containers import ContainerRuntime
 
 log = structlog.get_logger()
@@ -39,19 +39,16 @@ async def end_containers(pod: Pod, runs: ContainerRuns, runtime: ContainerRuntim
 async def _end(pod: Pod, name: str, runs: ContainerRuns, runtime: ContainerRuntime, pod_ip: str) -> None:
     container, run = pod.container(name), runs.latest.get(name)
     if container and run and run.running:
-        await _pre_stop(container, run.id, runtime, pod_ip)
+        hook = asyncio.create_task(_pre_stop(container, run.id, runtime, pod_ip))
+        await runs.unless_ended(name, hook)
     await runs.stop(name)
 
 
 async def _pre_stop(container: Container, run_id: str, runtime: ContainerRuntime, pod_ip: str) -> None:
-    hook = container.lifecycle.pre_stop if container.lifecycle else None
+    hook = pre_stop(container)
     if hook is None:
         return
-    complaint: str | None = None
-    if hook.exec:
-        complaint = await checks.command(hook.exec.command, lambda words: runtime.execute(run_id, words))
-    elif hook.http_get:
-        complaint = await checks.http_get(hook.http_get, container, pod_ip)
+    complaint = await run_hook(hook, container, pod_ip, lambda words: runtime.execute(run_id, words))
     if complaint:
         log.warning("preStop hook failed", container=container.name, error=complaint)
 

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 import structlog
 
+from fairway.nodeagent.network.host_ports import wanted_by
+from fairway.nodeagent.network.pod_network import PortTaken
 from fairway.nodeagent.objects import Condition, Pod
 from fairway.nodeagent.pods.container_runs import ContainerRuns
 from fairway.nodeagent.pods.model import Observed, Waiting
 from fairway.nodeagent.pods.node_services import NodeServices
 from fairway.nodeagent.pods.plan import Plan, ReleaseSandbox, SetUpSandbox, Start, Step, Stop, plan
+from fairway.nodeagent.pods.rejection import NO_FREE_PORTS, Rejected
 from fairway.nodeagent.pods.reporting import StatusReporter, delete_until_gone
 from fairway.nodeagent.pods.sandbox import Sandbox, SandboxRecord
 from fairway.nodeagent.pods.starting import CannotStart, Starter
@@ -24,12 +27,16 @@ from fairway.nodeagent.probes.state import Kind
 log = structlog.get_logger()
 _DRAIN_SHARE = 0.5
 _LAST_WORD_SECONDS = 2.0
+_PORT_PAUSE = 0.2
 
 
 class PodWorker:
-    def __init__(self, pod: Pod, node: NodeServices) -> None:
+    def __init__(self, pod: Pod, node: NodeServices, ends: Callable[[str], bool] = lambda uid: False) -> None:
+        """`ends` tells whether the Pod of that uid is on its way out."""
         self._pod = pod
         self._node = node
+        self._ends = ends
+        self._rejection: Rejected | None = None
         self._gone = False
         self._wake = asyncio.Event()
         self._reporter = StatusReporter(node.api)
@@ -52,11 +59,16 @@ class PodWorker:
 
     def update(self, pod: Pod) -> None:
         self._pod = pod
-        self._wake.set()
+        self._told()
 
     def vanished(self) -> None:
         """The object is gone without having waited for us."""
         self._gone = True
+        self._told()
+
+    def _told(self) -> None:
+        if self.ending:
+            self.runs.abandon()
         self._wake.set()
 
     @property
@@ -66,6 +78,11 @@ class PodWorker:
     @property
     def ending(self) -> bool:
         return self._gone or self._pod.metadata.deletion_timestamp is not None
+
+    @property
+    def namespace_path(self) -> str | None:
+        """Of the Pod's network: empty for the node's own, None while there is none."""
+        return self._record.namespace_path if self._record else None
 
     def observed(self) -> Observed:
         return Observed(
@@ -105,7 +122,11 @@ class PodWorker:
 
     async def _turn(self) -> None:
         self._wake.clear()
-        planned = Plan() if self._over_before_us() else plan(self._pod, self.observed(), time.time())
+        planned = (
+            Plan()
+            if self._over_before_us() or self._rejection
+            else plan(self._pod, self.observed(), time.time())
+        )
         for step in planned.steps:
             await self._apply(step)
         self._report()
@@ -129,6 +150,8 @@ class PodWorker:
         status = pod_status(
             self._pod, self.observed(), self._node.facts.node_ip, time.time(), list(known.values())
         )
+        if self._rejection:
+            status = self._rejection.status(status)
         status["startTime"] = self._start_time
         self._conditions = {c["type"]: _condition(c) for c in status["conditions"]}
         self._reporter.report(self._pod, status)
@@ -150,12 +173,16 @@ class PodWorker:
                 if self._refreshing:
                     self._refreshing.cancel()
                 await asyncio.to_thread(self._sandbox.release_network)
+                await self._publish_ports()
                 self._record = None
 
     async def _set_up_sandbox(self) -> None:
         try:
             self._record = await self._starter.set_up_sandbox(self._pod)
+            await self._publish_ports()
             self._trouble = None
+        except PortTaken as error:
+            self._port_taken(error)
         except CannotStart as error:
             before, self._trouble = (
                 self._trouble,
@@ -165,6 +192,19 @@ class PodWorker:
                 self._event("FailedCreatePodSandBox", str(error), warning=True)
         else:
             self._keep_volumes_fresh(self._record)
+
+    def _port_taken(self, error: PortTaken) -> None:
+        """A Pod that is ending makes room in a moment; from any other we would wait in vain."""
+        if self._ends(error.owner):
+            self._trouble = Waiting("ContainerCreating", str(error), time.time() + _PORT_PAUSE, 1)
+        else:
+            self._rejection = Rejected("NodePorts", NO_FREE_PORTS)
+            self._event("NodePorts", NO_FREE_PORTS, warning=True)
+
+    async def _publish_ports(self) -> None:
+        """Until the node's ports lead to the Pod, or don't any more."""
+        if wanted_by(self._pod):
+            await self._node.publish_ports()
 
     def _keep_volumes_fresh(self, record: SandboxRecord) -> None:
         self._refreshing = asyncio.create_task(self._starter.keep_volumes_fresh(self._pod, record))
@@ -179,7 +219,9 @@ class PodWorker:
             self._wait(step.container, error)
             return
         self._waiting.pop(step.container, None)
-        if run.started_at:
+        if run.reason == "PostStartHookError":
+            self._event("FailedPostStartHook", f"PostStartHook failed: {run.message}", warning=True)
+        elif run.started_at:
             self._event("Started", f"Started container {container.name}")
         else:
             self._event("Failed", f"Error: {run.message}", warning=True)
@@ -213,6 +255,7 @@ class PodWorker:
         if not self._gone:
             await _within(_LAST_WORD_SECONDS, self._reporter.flushed())
         await asyncio.to_thread(self._sandbox.tear_down)
+        await self._node.publish_ports()
         if not self._gone:
             await delete_until_gone(self._node.api, self._pod)
         log.info("pod ended", pod=self._pod.metadata.key, uid=self._pod.metadata.uid)

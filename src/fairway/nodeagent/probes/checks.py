@@ -1,4 +1,7 @@
-"""The checks themselves: an HTTP request, a connection, a command. Each returns why it failed, or None."""
+"""The checks themselves: an HTTP request, a connection, a command, a gRPC health check.
+
+Each returns why it failed, or None.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,8 @@ import asyncio
 import ssl
 from collections.abc import Awaitable, Callable, Sequence
 
-from fairway.nodeagent.objects import Container, HttpGetAction, Probe, TcpSocketAction
+from fairway.nodeagent.objects import Container, GrpcAction, HttpGetAction, Probe, TcpSocketAction
+from fairway.nodeagent.probes import grpc_health
 from fairway.nodeagent.runtime.runc import Completed
 
 Complaint = str | None
@@ -22,6 +26,8 @@ async def check(probe: Probe, container: Container, pod_ip: str, execute: Execut
                 return await http_get(probe.http_get, container, pod_ip)
             if probe.tcp_socket:
                 return await tcp_socket(probe.tcp_socket, container, pod_ip)
+            if probe.grpc:
+                return await grpc(probe.grpc, pod_ip)
             if probe.exec:
                 return await command(probe.exec.command, execute)
     except TimeoutError:
@@ -85,6 +91,35 @@ async def tcp_socket(action: TcpSocketAction, container: Container, pod_ip: str)
         return f"dial tcp {action.host or pod_ip}:{port}: {error}"
     writer.close()
     return None
+
+
+async def grpc(action: GrpcAction, pod_ip: str) -> Complaint:
+    try:
+        reader, writer = await asyncio.open_connection(pod_ip, action.port)
+        try:
+            status = await _health_status(reader, writer, f"{pod_ip}:{action.port}", action.service)
+        finally:
+            writer.close()
+    except (OSError, grpc_health.NotGrpc) as error:
+        return f"failed to check service {action.service!r} at {pod_ip}:{action.port}: {error}"
+    if status == "SERVING":
+        return None
+    if not status:
+        return f"the server does not answer grpc.health.v1 checks of service {action.service!r}"
+    return f'service unhealthy (responded with "{status}")'
+
+
+async def _health_status(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, authority: str, service: str
+) -> str:
+    answer = grpc_health.Answer()
+    writer.write(grpc_health.request(authority, service))
+    while not answer.ended and (data := await reader.read(16384)):
+        answer.receive(data)
+        for reply in answer.replies:
+            writer.write(reply)
+        answer.replies.clear()
+    return answer.status
 
 
 async def command(words: Sequence[str], execute: Execute) -> Complaint:

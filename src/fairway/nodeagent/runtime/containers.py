@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 
 from fairway.images.model import Image
-from fairway.kernel import mounts
+from fairway.kernel import cgroups, mounts
 from fairway.kernel.processes import Process
 from fairway.nodeagent.pods.model import Run
 from fairway.nodeagent.runtime import records, runc
@@ -47,7 +47,8 @@ class ContainerRuntime:
         async with self._starts:
             await asyncio.to_thread(_prepare, folder, record, spec, image)
             try:
-                await self.reaper.run(folder, self.runc.run_command(record.id, folder))
+                command = self.runc.run_command(record.id, folder)
+                await self.reaper.run(folder, command, spec.stdin, spec.tty)
             except ReaperError as error:
                 raise await self._failure(folder, record, error) from error
             finally:
@@ -86,6 +87,7 @@ class ContainerRuntime:
             if (folder / "exit.json").exists():
                 break
             await asyncio.sleep(_EXIT_FILE_PAUSE)
+        _note_lack_of_memory(folder)
         run = records.load(folder, time.time())
         assert run is not None
         return run
@@ -97,6 +99,13 @@ class ContainerRuntime:
 
     async def execute(self, container_id: str, command: Sequence[str]) -> runc.Completed:
         return await self.runc.execute(container_id, command)
+
+
+def _note_lack_of_memory(folder: Path) -> None:
+    """Only the container's control group tells, and only until it is removed."""
+    record = records.read(folder)
+    if record and record.cgroup and not record.out_of_memory and cgroups.ran_out_of_memory(record.cgroup):
+        records.write(folder, msgspec.structs.replace(record, out_of_memory=True))
 
 
 def _prepare(folder: Path, record: Record, spec: ContainerSpec, image: Image) -> None:
@@ -112,5 +121,5 @@ def _remove_files(folder: Path) -> None:
     mounts.unmount(folder / "rootfs")
     for name in ("rootfs", "upper", "work"):
         shutil.rmtree(folder / name, ignore_errors=True)
-    for name in ("stdout", "stderr", "config.json"):
+    for name in ("stdin", "stdout", "stderr", "console.sock", "config.json"):
         (folder / name).unlink(missing_ok=True)

@@ -6,7 +6,10 @@ library only (`python -I -S reaper.py FOLDER`), to stay small; it knows nothing 
 
 In a container's folder it writes `process.json`, `exit.json` and `log`, the first two atomically. Output
 goes through FIFOs that the container holds open both ways: should the reaper die, writers block instead
-of being killed, and the next reaper reads on.
+of being killed, and the next reaper reads on. Only a container with a terminal of its own ends with the
+reaper, which holds the terminal's other end.
+
+One file although long, because a script run so has no modules beside it.
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ import signal
 import socket
 import sys
 import time
+from collections import deque
 from typing import Any
 
 SOCKET = "reaper.sock"
@@ -30,6 +34,9 @@ READ_SIZE = 65536
 LONGEST_LINE = 16384
 LOG_LIMIT = 10 * 1024 * 1024
 PR_SET_CHILD_SUBREAPER = 36
+CONSOLE = "console.sock"
+INPUT_FLAGS = os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC
+CHANNELS = {b"stdout": b"\x01", b"stderr": b"\x02"}
 
 
 def write_atomically(path: str, content: dict[str, Any]) -> None:
@@ -96,6 +103,31 @@ class Log:
         os.close(self.file)
 
 
+class Listener:
+    """Someone attached to a container's output. What can't be sent yet waits here, and the container too."""
+
+    def __init__(self, client: socket.socket) -> None:
+        self.client = client
+        self.waiting: deque[bytes] = deque()
+        self.ended = False
+        self.gone = False
+
+    def send(self, message: bytes) -> None:
+        self.waiting.append(message)
+        self.flush()
+
+    def flush(self) -> None:
+        try:
+            while self.waiting:
+                self.client.send(self.waiting[0], socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL)
+                self.waiting.popleft()
+        except BlockingIOError:
+            return
+        except OSError:
+            self.gone = True
+            self.waiting.clear()
+
+
 class Container:
     """The output of one container, being copied; and its process, once runc has made it."""
 
@@ -104,47 +136,73 @@ class Container:
         self.pid = 0
         self.log = Log(os.path.join(folder, "log"))
         self.streams: dict[int, Lines] = {}
+        self.listeners: list[Listener] = []
+        # Where input goes: a FIFO's end or a terminal; -1 if there is none or it has ended.
+        self.input = -1
+        self.paused = False
+        self.console: tuple[socket.socket, int] | None = None
+
+    def path(self, name: str) -> str:
+        return os.path.join(self.folder, name)
+
+    def fifo(self, name: str, flags: int) -> int:
+        if not os.path.exists(self.path(name)):
+            os.mkfifo(self.path(name), 0o600)
+        return os.open(self.path(name), flags | os.O_CLOEXEC)
 
     def open_output(self) -> None:
         for name in ("stdout", "stderr"):
-            path = os.path.join(self.folder, name)
-            if not os.path.exists(path):
-                os.mkfifo(path, 0o600)
-            reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-            self.streams[reader] = Lines(name.encode())
+            self.streams[self.fifo(name, os.O_RDONLY | os.O_NONBLOCK)] = Lines(name.encode())
 
     def open_writers(self) -> list[int]:
         """Ends for the container itself. Read and write: that way it never sees a broken pipe."""
-        paths = [os.path.join(self.folder, name) for name in ("stdout", "stderr")]
-        return [os.open(path, os.O_RDWR | os.O_CLOEXEC) for path in paths]
+        return [self.fifo(name, os.O_RDWR) for name in ("stdout", "stderr")]
 
-    def copy(self, reader: int) -> bool:
-        """Copy what one stream has to offer; False at its end."""
+    def open_input(self, once: bool) -> int:
+        """The container's end. One that takes input more than once holds both ends: it never sees the end."""
+        if once:
+            reader = self.fifo("stdin", os.O_RDONLY | os.O_NONBLOCK)
+            os.set_blocking(reader, True)
+        else:
+            reader = self.fifo("stdin", os.O_RDWR)
+        self.input = os.open(self.path("stdin"), INPUT_FLAGS)
+        return reader
+
+    def end_input(self) -> None:
+        if self.input >= 0 and self.input not in self.streams:
+            os.close(self.input)
+            self.input = -1
+
+    def copy(self, reader: int) -> bool | None:
+        """Copy what one stream has to offer; None if that is nothing at the moment, False at its end."""
         try:
             data = os.read(reader, READ_SIZE)
         except BlockingIOError:
-            return True
+            return None
+        except OSError:
+            # How a terminal says that nobody holds its other end any more.
+            data = b""
         stamp = timestamp(time.time_ns())
         lines = self.streams[reader]
         self.log.write(lines.feed(data, stamp) if data else lines.finish(stamp))
+        for listener in self.listeners if data else ():
+            listener.send(CHANNELS[lines.name] + data)
         return bool(data)
 
     def drain(self) -> None:
         for reader in self.streams:
-            while fionread(reader):
-                self.copy(reader)
+            while self.copy(reader):
+                pass
+
+    def held_up(self) -> bool:
+        self.listeners = [listener for listener in self.listeners if not listener.gone]
+        return any(listener.waiting for listener in self.listeners)
 
     def ended(self, status: int) -> None:
         code = os.waitstatus_to_exitcode(status)
         exit_code, number = (128 - code, -code) if code < 0 else (code, 0)
         content = {"exitCode": exit_code, "signal": number, "finishedAt": time.time()}
-        write_atomically(os.path.join(self.folder, "exit.json"), content)
-
-
-def fionread(descriptor: int) -> int:
-    waiting = bytearray(4)
-    fcntl.ioctl(descriptor, 0x541B, waiting)
-    return int.from_bytes(waiting, sys.byteorder)
+        write_atomically(self.path("exit.json"), content)
 
 
 class Reaper:
@@ -155,7 +213,7 @@ class Reaper:
         self.running: dict[int, Container] = {}
         # Containers may end, and be reaped, before their runc is: their status waits here meanwhile.
         self.unclaimed: dict[int, int] = {}
-        self.copied: set[str] = set()
+        self.copied: dict[str, Container] = {}
         self.settling: list[socket.socket] = []
         self.idle_since = time.monotonic()
 
@@ -198,7 +256,12 @@ class Reaper:
 
     def handle(self, request: dict[str, Any], client: socket.socket) -> None:
         if request["do"] == "run":
-            self.run(request["folder"], request["argv"], client)
+            self.run(request, client)
+        elif request["do"] == "attach":
+            self.attach(request["folder"], client)
+        elif request["do"] == "end-input":
+            self.copied[request["folder"]].end_input()
+            self.answer(client, {})
         elif request["do"] == "adopt":
             self.adopt(request["folder"], request["pid"])
             self.answer(client, {})
@@ -206,17 +269,81 @@ class Reaper:
             self.settling.append(client)
             self.settle()
 
-    def run(self, folder: str, argv: list[str], client: socket.socket) -> None:
-        container = Container(folder)
-        container.open_output()
-        writers = container.open_writers()
+    def run(self, request: dict[str, Any], client: socket.socket) -> None:
+        container = Container(request["folder"])
+        argv = request["argv"]
+        if request.get("tty"):
+            argv = [*argv[:-1], "--console-socket", self.expect_console(container), argv[-1]]
+            ends = [os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC) for _ in range(3)]
+        else:
+            container.open_output()
+            kind = request.get("stdin")
+            null = os.O_RDONLY | os.O_CLOEXEC
+            stdin = container.open_input(kind == "once") if kind else os.open(os.devnull, null)
+            ends = [stdin, *container.open_writers()]
         try:
-            pid = spawn(argv, *writers)
+            pid = spawn(argv, *ends)
         finally:
-            for writer in writers:
-                os.close(writer)
+            for end in ends:
+                os.close(end)
         self.watch_output(container)
         self.starting[pid] = (container, client)
+
+    def expect_console(self, container: Container) -> str:
+        """Where runc is to send the terminal, by a short path (a socket's may have 107 characters)."""
+        folder = os.open(container.folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+        listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        path = f"/proc/{os.getpid()}/fd/{folder}/{CONSOLE}"
+        listener.bind(path)
+        listener.listen(1)
+        container.console = (listener, folder)
+
+        def accept(_: socket.socket) -> None:
+            connection, _address = listener.accept()
+            self.close_console(container)
+            self.selector.register(connection, selectors.EVENT_READ, take)
+
+        def take(connection: socket.socket) -> None:
+            _, terminals, _, _ = socket.recv_fds(connection, 4096, 1)
+            self.selector.unregister(connection)
+            connection.close()
+            for terminal in terminals:
+                self.watch_terminal(container, terminal)
+
+        self.selector.register(listener, selectors.EVENT_READ, accept)
+        return path
+
+    def close_console(self, container: Container) -> None:
+        if container.console:
+            listener, folder = container.console
+            container.console = None
+            self.selector.unregister(listener)
+            listener.close()
+            os.close(folder)
+
+    def attach(self, folder: str, client: socket.socket) -> None:
+        """From here on the client is sent the container's output, and has the end that takes its input."""
+        container = self.copied[folder]
+        descriptors = [container.input] if container.input >= 0 else []
+        socket.send_fds(client, [json.dumps({"input": bool(descriptors)}).encode()], descriptors)
+        listener = Listener(client)
+        container.listeners.append(listener)
+
+        def writable_or_gone(_: socket.socket) -> None:
+            if client not in self.clients:
+                return
+            listener.flush()
+            try:
+                listener.gone = listener.gone or not client.recv(READ_SIZE, socket.MSG_DONTWAIT)
+            except OSError as error:
+                listener.gone = listener.gone or not isinstance(error, BlockingIOError)
+            if listener.gone or (listener.ended and not listener.waiting):
+                self.forget(client)
+            elif not listener.waiting:
+                self.selector.modify(client, selectors.EVENT_READ, writable_or_gone)
+            self.pace(container)
+
+        self.selector.modify(client, selectors.EVENT_READ, writable_or_gone)
 
     def adopt(self, folder: str, pid: int) -> None:
         """Go on copying the output of a container that an earlier reaper started."""
@@ -224,6 +351,8 @@ class Reaper:
             container = Container(folder)
             container.pid = pid
             container.open_output()
+            with contextlib.suppress(OSError):
+                container.input = os.open(container.path("stdin"), INPUT_FLAGS)
             self.watch_output(container)
 
     def answer(self, client: socket.socket, content: dict[str, Any]) -> None:
@@ -245,27 +374,68 @@ class Reaper:
     # -- output ----------------------------------------------------------------------------------------
 
     def watch_output(self, container: Container) -> None:
-        def copy(reader: int) -> None:
-            if not container.copy(reader):
-                self.unwatch(container, reader)
-
-        self.copied.add(container.folder)
+        self.copied[container.folder] = container
         for reader in container.streams:
-            self.selector.register(reader, selectors.EVENT_READ, copy)
+            self.watch(container, reader)
+
+    def watch(self, container: Container, reader: int) -> None:
+        def copy(reader: int) -> None:
+            if container.copy(reader) is False:
+                self.unwatch(container, reader)
+            self.pace(container)
+
+        self.selector.register(reader, selectors.EVENT_READ, copy)
+
+    def watch_terminal(self, container: Container, terminal: int) -> None:
+        os.set_blocking(terminal, False)
+        container.input = terminal
+        container.streams[terminal] = Lines(b"stdout")
+        self.watch(container, terminal)
+
+    def pace(self, container: Container) -> None:
+        """A container whose listener can't follow is not read until it can."""
+        held_up = container.held_up()
+        for listener in container.listeners:
+            if listener.waiting:
+                key = self.selector.get_key(listener.client)
+                self.selector.modify(listener.client, selectors.EVENT_READ | selectors.EVENT_WRITE, key.data)
+        if held_up == container.paused:
+            return
+        container.paused = held_up
+        for reader in container.streams:
+            if held_up:
+                self.selector.unregister(reader)
+            else:
+                self.watch(container, reader)
 
     def unwatch(self, container: Container, reader: int) -> None:
-        self.selector.unregister(reader)
+        if not container.paused:
+            self.selector.unregister(reader)
+        if container.input == reader:
+            container.input = -1
         os.close(reader)
         del container.streams[reader]
         if not container.streams:
-            container.log.close()
-            self.copied.discard(container.folder)
+            self.finish_output(container)
 
     def end_output(self, container: Container) -> None:
         container.drain()
         for reader in list(container.streams):
             container.log.write(container.streams[reader].finish(timestamp(time.time_ns())))
             self.unwatch(container, reader)
+        self.finish_output(container)
+
+    def finish_output(self, container: Container) -> None:
+        if self.copied.pop(container.folder, None) is None:
+            return
+        container.log.close()
+        container.end_input()
+        self.close_console(container)
+        for listener in container.listeners:
+            listener.ended = True
+            if not listener.waiting:
+                self.forget(listener.client)
+        self.pace(container)
 
     # -- processes -------------------------------------------------------------------------------------
 
@@ -315,9 +485,9 @@ class Reaper:
         write_atomically(os.path.join(container.folder, "process.json"), content)
 
 
-def spawn(argv: list[str], stdout: int, stderr: int) -> int:
+def spawn(argv: list[str], stdin: int, stdout: int, stderr: int) -> int:
     actions = [
-        (os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0),
+        (os.POSIX_SPAWN_DUP2, stdin, 0),
         (os.POSIX_SPAWN_DUP2, stdout, 1),
         (os.POSIX_SPAWN_DUP2, stderr, 2),
     ]

@@ -23,6 +23,30 @@ class ReaperError(Exception):
     """The reaper could not do what it was asked."""
 
 
+class Attachment:
+    """A container's output as messages, the first byte of each its stream's number; and where input goes."""
+
+    def __init__(self, connection: socket.socket, descriptor: int) -> None:
+        self._connection = connection
+        self.input = descriptor
+
+    async def read(self) -> bytes:
+        """b"" once the container has ended."""
+        try:
+            return await asyncio.get_running_loop().sock_recv(self._connection, 2 * reaper.READ_SIZE)
+        except OSError:
+            return b""
+
+    def close_input(self) -> None:
+        if self.input >= 0:
+            os.close(self.input)
+            self.input = -1
+
+    def close(self) -> None:
+        self.close_input()
+        self._connection.close()
+
+
 class ReaperClient:
     """One request a connection. `stay` keeps the reaper alive while no container is there to do so."""
 
@@ -30,10 +54,33 @@ class ReaperClient:
         self._folder = folder
         self._spawning = asyncio.Lock()
 
-    async def run(self, container_folder: Path, argv: list[str]) -> int:
-        """Start a container with a `runc run --detach` command line; returns its process."""
-        answer = await self._ask({"do": "run", "folder": os.fspath(container_folder), "argv": argv})
+    async def run(self, container_folder: Path, argv: list[str], stdin: str = "", tty: bool = False) -> int:
+        """Start a container with a `runc run --detach` command line; returns its process.
+
+        `stdin` is empty for none, `once` if it ends with the first who attaches, `open` if it never does.
+        """
+        request = {"do": "run", "folder": os.fspath(container_folder), "argv": argv}
+        answer = await self._ask(request | {"stdin": stdin, "tty": tty})
         return int(answer["pid"])
+
+    async def attach(self, container_folder: Path) -> Attachment:
+        """To a running container's output from now on, and its input if it takes any."""
+        loop = asyncio.get_running_loop()
+        connection = await self._connection()
+        try:
+            request = {"do": "attach", "folder": os.fspath(container_folder)}
+            await loop.sock_sendall(connection, msgspec.json.encode(request))
+            await _readable(connection)
+            data, descriptors, _, _ = socket.recv_fds(connection, 4096, 1)
+            if not data or "error" in msgspec.json.decode(data):
+                raise ReaperError("the container has just ended")
+        except BaseException:
+            connection.close()
+            raise
+        return Attachment(connection, descriptors[0] if descriptors else -1)
+
+    async def end_input(self, container_folder: Path) -> None:
+        await self._ask({"do": "end-input", "folder": os.fspath(container_folder)})
 
     async def adopt(self, container_folder: Path, pid: int) -> None:
         """Let it copy the output of a container that it didn't start. Harmless if it did."""
@@ -108,3 +155,13 @@ class ReaperClient:
             finally:
                 # Even when cancelled: in a moment it has left for the background, or has found another.
                 await process.wait()
+
+
+async def _readable(connection: socket.socket) -> None:
+    """Event loops don't receive descriptors themselves."""
+    loop, ready = asyncio.get_running_loop(), asyncio.Event()
+    loop.add_reader(connection, ready.set)
+    try:
+        await ready.wait()
+    finally:
+        loop.remove_reader(connection)

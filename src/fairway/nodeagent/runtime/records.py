@@ -30,6 +30,10 @@ class Record(msgspec.Struct, frozen=True):
     crashes: int = 0
     created_at: float = 0
     stop_signal: str = ""
+    # Where a container that failed without a message is quoted from its log instead.
+    message_from_log: bool = False
+    cgroup: str = ""
+    out_of_memory: bool = False
     # A start that runc refused: there will never be a process.
     failed_at: float = 0
     failure: str = ""
@@ -85,7 +89,10 @@ def load(folder: Path, now: float) -> Run | None:
             message=record.failure,
         )
     process = _read(folder / "process.json", _Process)
-    return _with_process(folder, run, process, now) if process else None
+    if process is None:
+        return None
+    run = _with_process(folder, run, process, now)
+    return replace(run, reason="OOMKilled") if record.out_of_memory and run.exit_code else run
 
 
 def _with_process(folder: Path, run: Run, process: _Process, now: float) -> Run:

@@ -71,6 +71,11 @@ class ContainerSpec:
     read_only_root: bool = False
     host_pid: bool = False
     host_ipc: bool = False
+    tty: bool = False
+    # In a user's own namespaces most users and groups, that of terminals too, don't exist.
+    rootless: bool = False
+    # Empty for none; `once` if it ends with whoever attaches first, `open` if it never does.
+    stdin: str = ""
 
 
 def render(spec: ContainerSpec) -> Json:
@@ -89,8 +94,8 @@ def render(spec: ContainerSpec) -> Json:
 def _process(spec: ContainerSpec) -> Json:
     capabilities = list(spec.capabilities)
     return {
-        "terminal": False,
         "user": {"uid": spec.user.uid, "gid": spec.user.gid, "additionalGids": list(spec.user.groups)},
+        "terminal": spec.tty,
         "args": list(spec.args),
         "env": [f"{name}={value}" for name, value in spec.env],
         "cwd": spec.working_dir or "/",
@@ -102,10 +107,11 @@ def _process(spec: ContainerSpec) -> Json:
 
 def _system_mounts(spec: ContainerSpec) -> list[Json]:
     sys_mode = "rw" if spec.privileged else "ro"
+    group = "" if spec.rootless else ",gid=5"
     mounts = [
         _mount("/proc", "proc", "nosuid,noexec,nodev"),
         _mount("/dev", "tmpfs", "nosuid,strictatime,mode=755,size=65536k"),
-        _mount("/dev/pts", "devpts", "nosuid,noexec,newinstance,ptmxmode=0666,mode=0620,gid=5"),
+        _mount("/dev/pts", "devpts", f"nosuid,noexec,newinstance,ptmxmode=0666,mode=0620{group}"),
         _mount("/sys", "sysfs", f"nosuid,noexec,nodev,{sys_mode}"),
     ]
     if spec.host_ipc:
@@ -124,12 +130,10 @@ def _bind(bind: Bind) -> Json:
 
 
 def _linux(spec: ContainerSpec) -> Json:
-    linux: Json = {
-        "namespaces": _namespaces(spec),
-        "cgroupsPath": spec.cgroup,
-        "resources": _resources(spec),
-        "sysctl": dict(spec.sysctls),
-    }
+    linux: Json = {"namespaces": _namespaces(spec), "sysctl": dict(spec.sysctls)}
+    if not spec.rootless:
+        # Users may not make control groups of their own, unless somebody lets them.
+        linux |= {"cgroupsPath": spec.cgroup, "resources": _resources(spec)}
     if not spec.privileged:
         linux |= {"maskedPaths": list(_MASKED), "readonlyPaths": list(_READ_ONLY)}
     return linux

@@ -1,4 +1,4 @@
-"""A command in a running container, its streams carried over channels."""
+"""A command in a running container, with pipes or a terminal of its own."""
 
 from __future__ import annotations
 
@@ -6,23 +6,19 @@ import asyncio
 import tempfile
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from fairway.httpserver import Tunnel
 from fairway.nodeagent.runtime.runc import Runc, end, kill_recorded
-from fairway.nodeagent.server.channels import (
-    ERROR,
+from fairway.nodeagent.server.conversation import (
     STDERR,
     STDOUT,
-    Channels,
-    Input,
-    InputEnd,
-    Left,
-    Resize,
+    Conversation,
+    Streams,
     exit_status,
 )
+from fairway.nodeagent.server.session import Send, carry
 from fairway.nodeagent.server.terminal import Terminal
 
 _CHUNK = 32 * 1024
@@ -32,26 +28,23 @@ _CHUNK = 32 * 1024
 class ExecRequest:
     container_id: str
     command: tuple[str, ...]
-    stdin: bool = False
-    stdout: bool = True
-    stderr: bool = True
-    tty: bool = False
+    streams: Streams = field(default_factory=Streams)
 
 
-async def serve(tunnel: Tunnel, runc: Runc, request: ExecRequest) -> None:
+async def serve(conversation: Conversation, runc: Runc, request: ExecRequest) -> None:
     """Run the command, carry its streams, say how it ended. A client that leaves ends the command."""
-    session = _Session(tunnel)
+    await conversation.begin(request.streams)
     with tempfile.TemporaryDirectory(prefix="fairway-exec-") as folder:
         pid_file = Path(folder, "pid")
-        argv = runc.exec_command(request.container_id, request.command, pid_file, request.tty)
-        open_command = _with_terminal if request.tty else _with_pipes
-        async with open_command(argv, request) as command:
-            code = await session.carry(command)
+        tty = request.streams.tty
+        argv = runc.exec_command(request.container_id, request.command, pid_file, tty)
+        open_command = _with_terminal if tty else _with_pipes
+        async with open_command(argv, request.streams) as command:
+            code = await carry(conversation, command)
         if code is None:
             kill_recorded(pid_file)
             return
-    await session.send(ERROR, exit_status(code))
-    await session.end()
+    await conversation.finish(exit_status(code))
 
 
 class _Readable(Protocol):
@@ -62,12 +55,20 @@ class _Command:
     """A started command: where its output comes from and its input goes to."""
 
     def __init__(self, process: asyncio.subprocess.Process, outputs: Sequence[tuple[int, _Readable]]) -> None:
-        self.process = process
-        self.outputs = outputs
+        self._process = process
+        self._outputs = outputs
+
+    async def tell(self, send: Send) -> int:
+        async def copy(channel: int, reader: _Readable) -> None:
+            while data := await reader.read(_CHUNK):
+                await send(channel, data)
+
+        await asyncio.gather(*(copy(channel, reader) for channel, reader in self._outputs))
+        return await self._process.wait()
 
     async def feed(self, data: bytes) -> None:
         """What a command that reads no more is sent is lost."""
-        stdin = self.process.stdin
+        stdin = self._process.stdin
         try:
             if stdin and not stdin.is_closing():
                 stdin.write(data)
@@ -76,8 +77,8 @@ class _Command:
             return
 
     async def end_input(self) -> None:
-        if self.process.stdin:
-            self.process.stdin.close()
+        if self._process.stdin:
+            self._process.stdin.close()
 
     def resize(self, width: int, height: int) -> None:
         """Only terminals have a size."""
@@ -102,61 +103,14 @@ class _TerminalCommand(_Command):
             self._terminal.resize(width, height)
 
 
-class _Session:
-    def __init__(self, tunnel: Tunnel) -> None:
-        self._tunnel = tunnel
-        self._channels = Channels()
-
-    async def send(self, channel: int, data: bytes) -> None:
-        await self._tunnel.write(self._channels.message(channel, data))
-
-    async def end(self) -> None:
-        await self._tunnel.write(self._channels.close())
-
-    async def carry(self, command: _Command) -> int | None:
-        """The exit code once the command has ended and all it wrote is sent; None if the client left."""
-        listening = asyncio.create_task(self._listen(command))
-        telling = asyncio.create_task(self._tell(command))
-        done, pending = await asyncio.wait({listening, telling}, return_when=asyncio.FIRST_COMPLETED)
-        for task in pending:
-            task.cancel()
-        await asyncio.gather(*pending, return_exceptions=True)
-        return telling.result() if telling in done else None
-
-    async def _tell(self, command: _Command) -> int:
-        await asyncio.gather(*(self._copy(channel, reader) for channel, reader in command.outputs))
-        return await command.process.wait()
-
-    async def _copy(self, channel: int, reader: _Readable) -> None:
-        while data := await reader.read(_CHUNK):
-            await self.send(channel, data)
-
-    async def _listen(self, command: _Command) -> None:
-        """Until the client leaves."""
-        while True:
-            for event in self._channels.receive(await self._tunnel.read()):
-                match event:
-                    case Input(data):
-                        await command.feed(data)
-                    case InputEnd():
-                        await command.end_input()
-                    case Resize(width, height):
-                        command.resize(width, height)
-                    case Left():
-                        return
-            for reply in self._channels.replies:
-                await self._tunnel.write(reply)
-            self._channels.replies.clear()
-
-
 @asynccontextmanager
-async def _with_pipes(argv: list[str], request: ExecRequest) -> AsyncIterator[_Command]:
+async def _with_pipes(argv: list[str], streams: Streams) -> AsyncIterator[_Command]:
     pipe, null = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
     process = await asyncio.create_subprocess_exec(
         *argv,
-        stdin=pipe if request.stdin else null,
-        stdout=pipe if request.stdout else null,
-        stderr=pipe if request.stderr else null,
+        stdin=pipe if streams.stdin else null,
+        stdout=pipe if streams.stdout else null,
+        stderr=pipe if streams.stderr else null,
         limit=_CHUNK,
     )
     outputs = [(STDOUT, process.stdout), (STDERR, process.stderr)]
@@ -167,7 +121,7 @@ async def _with_pipes(argv: list[str], request: ExecRequest) -> AsyncIterator[_C
 
 
 @asynccontextmanager
-async def _with_terminal(argv: list[str], request: ExecRequest) -> AsyncIterator[_Command]:
+async def _with_terminal(argv: list[str], streams: Streams) -> AsyncIterator[_Command]:
     """runc gets a terminal of its own as its controlling one (by `setsid`), to be told of new sizes."""
     terminal = Terminal()
     try:
@@ -177,7 +131,7 @@ async def _with_terminal(argv: list[str], request: ExecRequest) -> AsyncIterator
         )
         terminal.close_theirs()
         try:
-            yield _TerminalCommand(process, terminal, request.stdin)
+            yield _TerminalCommand(process, terminal, streams.stdin)
         finally:
             await end(process)
     finally:

@@ -1,4 +1,7 @@
-"""The agent's paths, as kubelet has them: /exec, /containerLogs, /healthz. Only the API server may call."""
+"""The agent's paths, as kubelet has them: /exec, /attach, /portForward, /containerLogs, /healthz.
+
+Only the API server may call.
+"""
 
 from __future__ import annotations
 
@@ -9,24 +12,27 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 
 from fairway.api.errors import StatusError, bad_request
-from fairway.httpserver import HttpServer, Request, Response, Stream, Upgrade
+from fairway.httpserver import HttpServer, Request, Response, Stream
 from fairway.httpserver.messages import Answer
 from fairway.nodeagent.config import Config
 from fairway.nodeagent.pods.manager import PodManager
 from fairway.nodeagent.pods.model import Run
 from fairway.nodeagent.pods.worker import PodWorker
+from fairway.nodeagent.runtime.containers import ContainerRuntime
 from fairway.nodeagent.runtime.logs import LogOptions, log_time, read
-from fairway.nodeagent.runtime.runc import Runc
+from fairway.nodeagent.server import attach as attach_session
 from fairway.nodeagent.server import exec as exec_session
-from fairway.nodeagent.server.channels import accept_headers, choose_subprotocol
+from fairway.nodeagent.server import handshake, port_forward
+from fairway.nodeagent.server.attach import AttachRequest
+from fairway.nodeagent.server.conversation import Streams
 from fairway.nodeagent.server.exec import ExecRequest
 
 
 class AgentServer:
-    def __init__(self, config: Config, pods: PodManager, runc: Runc) -> None:
+    def __init__(self, config: Config, pods: PodManager, runtime: ContainerRuntime) -> None:
         self._config = config
         self._pods = pods
-        self._runc = runc
+        self._runtime = runtime
         self._server = HttpServer(self.handle, tls=_tls(config))
 
     async def start(self) -> int:
@@ -47,28 +53,46 @@ class AgentServer:
                 return Response(200, b"ok", "text/plain")
             case ["exec", namespace, pod, container]:
                 return self._exec(request, namespace, pod, container)
+            case ["attach", namespace, pod, container]:
+                return self._attach(request, namespace, pod, container)
+            case ["portForward", namespace, pod]:
+                return self._port_forward(request, namespace, pod)
             case ["containerLogs", namespace, pod, container]:
                 return self._logs(request, namespace, pod, container)
         raise StatusError(404, "NotFound", f"the node agent has no {request.path}")
 
-    # -- exec --------------------------------------------------------------------------------------------
+    # -- streams -----------------------------------------------------------------------------------------
 
     def _exec(self, request: Request, namespace: str, pod: str, container: str) -> Answer:
+        run = self._running(self._worker(namespace, pod), container)
+        wanted = exec_request(run.id, request)
+        return handshake.conversation(
+            request, lambda talk: exec_session.serve(talk, self._runtime.runc, wanted)
+        )
+
+    def _attach(self, request: Request, namespace: str, pod: str, container: str) -> Answer:
         worker = self._worker(namespace, pod)
+        run, spec = self._running(worker, container), worker.pod.container(container)
+        assert spec is not None
+        wanted = AttachRequest(spec, worker.runs.folder_of(container, run.attempt), streams_of(request))
+        return handshake.conversation(
+            request, lambda talk: attach_session.serve(talk, self._runtime.reaper, wanted)
+        )
+
+    def _port_forward(self, request: Request, namespace: str, pod: str) -> Answer:
+        inside = self._worker(namespace, pod).namespace_path
+        if inside is None:
+            raise bad_request(f'pod "{namespace}/{pod}" is not running')
+        return port_forward.upgrade(
+            request, f"{namespace}/{pod}", lambda port: port_forward.connect_inside(inside, port)
+        )
+
+    def _running(self, worker: PodWorker, container: str) -> Run:
         run = worker.runs.latest.get(container)
         if run is None or not run.running:
-            raise bad_request(f'container "{container}" of pod "{namespace}/{pod}" is not running')
-        wanted = exec_request(run.id, request)
-        key = request.headers.get("sec-websocket-key", "")
-        subprotocol = choose_subprotocol(request.headers.get("sec-websocket-protocol", ""))
-        if request.headers.get("upgrade", "").lower() != "websocket" or not key or not subprotocol:
-            raise bad_request(
-                "exec needs a WebSocket with subprotocol v5.channel.k8s.io or v4.channel.k8s.io: "
-                "kubectl from 1.30 on has it"
-            )
-        return Upgrade(
-            lambda tunnel: exec_session.serve(tunnel, self._runc, wanted), accept_headers(key, subprotocol)
-        )
+            pod = worker.pod.metadata.key
+            raise bad_request(f'container "{container}" of pod "{pod}" is not running')
+        return run
 
     # -- logs --------------------------------------------------------------------------------------------
 
@@ -92,15 +116,17 @@ class AgentServer:
 
 
 def exec_request(container_id: str, request: Request) -> ExecRequest:
-    """Both ways of naming the streams: the API's (`stdin`) and kubelet's (`input`)."""
-    query = request.query()
     command = tuple(value for name, value in request.query_pairs() if name == "command")
     if not command:
         raise bad_request("you must specify at least 1 command for the container")
+    return ExecRequest(container_id, command, streams_of(request))
+
+
+def streams_of(request: Request) -> Streams:
+    """Both ways of naming them: the API's (`stdin`) and kubelet's (`input`)."""
+    query = request.query()
     tty = _is_true(query.get("tty"))
-    return ExecRequest(
-        container_id,
-        command,
+    return Streams(
         stdin=_is_true(query.get("stdin")) or _is_true(query.get("input")),
         stdout=_is_true(query.get("stdout")) or _is_true(query.get("output")),
         stderr=not tty and (_is_true(query.get("stderr")) or _is_true(query.get("error"))),

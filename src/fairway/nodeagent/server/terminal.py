@@ -27,16 +27,11 @@ class Terminal:
                 return b""
 
     async def write(self, data: bytes) -> None:
-        loop = asyncio.get_running_loop()
-        while data:
-            try:
-                data = data[os.write(self._ours, data) :]
-            except BlockingIOError:
-                await _turn(lambda wake: loop.add_writer(self._ours, wake), loop.remove_writer, self._ours)
+        await write_all(self._ours, data)
 
     def resize(self, width: int, height: int) -> None:
         """The kernel tells the foreground process of the terminal with SIGWINCH."""
-        fcntl.ioctl(self._ours, termios.TIOCSWINSZ, struct.pack("HHHH", height, width, 0, 0))
+        set_size(self._ours, width, height)
 
     def close_theirs(self) -> None:
         """Once the command has it: else we would never see its end."""
@@ -44,6 +39,20 @@ class Terminal:
 
     def close(self) -> None:
         os.close(self._ours)
+
+
+def set_size(descriptor: int, width: int, height: int) -> None:
+    fcntl.ioctl(descriptor, termios.TIOCSWINSZ, struct.pack("HHHH", height, width, 0, 0))
+
+
+async def write_all(descriptor: int, data: bytes) -> None:
+    """To a descriptor that doesn't block."""
+    loop = asyncio.get_running_loop()
+    while data:
+        try:
+            data = data[os.write(descriptor, data) :]
+        except BlockingIOError:
+            await _turn(lambda wake: loop.add_writer(descriptor, wake), loop.remove_writer, descriptor)
 
 
 async def _turn(

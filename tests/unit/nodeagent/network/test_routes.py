@@ -65,6 +65,14 @@ def test_routes_to_devices_are_left_alone() -> None:
     assert netlink.routes() == [own]
 
 
+def test_the_nodes_own_way_out_is_left_alone() -> None:
+    netlink = FakeNetlink()
+    way_out = Route(IPv4Network("0.0.0.0/0"), "172.30.96.1")
+    netlink.put_route(way_out)
+    apply_routes(netlink, [node(1), node(2)], "node-1")
+    assert way_out in netlink.routes()
+
+
 def test_the_bridge_has_the_first_address_of_the_range_however_often_it_is_made() -> None:
     netlink = FakeNetlink()
     for _ in range(2):

@@ -1,19 +1,15 @@
 import json
 
+import pytest
 from wsproto.connection import Connection, ConnectionType
 from wsproto.events import BytesMessage, CloseConnection, Ping, Pong
 
-from fairway.nodeagent.server.channels import (
-    STDOUT,
-    Channels,
-    Input,
-    InputEnd,
-    Left,
-    Resize,
-    accept_headers,
-    choose_subprotocol,
-    exit_status,
-)
+from fairway.api.errors import StatusError
+from fairway.httpserver import Request
+from fairway.nodeagent.server.channels import Channels
+from fairway.nodeagent.server.conversation import STDOUT, Input, InputEnd, Left, Resize, exit_status
+from fairway.nodeagent.server.handshake import CHANNELS, choose
+from fairway.nodeagent.server.websocket import accept_headers
 
 
 def client() -> Connection:
@@ -67,9 +63,14 @@ def test_closing_says_all_is_well() -> None:
 
 
 def test_the_newest_subprotocol_both_know_is_chosen() -> None:
-    assert choose_subprotocol("v4.channel.k8s.io, v5.channel.k8s.io") == "v5.channel.k8s.io"
-    assert choose_subprotocol("v4.channel.k8s.io,channel.k8s.io") == "v4.channel.k8s.io"
-    assert choose_subprotocol("chat") is None
+    def chosen(offered: str) -> str:
+        headers = {"upgrade": "websocket", "sec-websocket-protocol": offered}
+        return choose(Request("GET", "/exec/default/web/main", headers), CHANNELS)
+
+    assert chosen("v4.channel.k8s.io, v5.channel.k8s.io") == "v5.channel.k8s.io"
+    assert chosen("v4.channel.k8s.io,channel.k8s.io") == "v4.channel.k8s.io"
+    with pytest.raises(StatusError, match="unable to upgrade"):
+        chosen("chat")
 
 
 def test_the_handshake_is_answered_as_rfc_6455_computes_it() -> None:

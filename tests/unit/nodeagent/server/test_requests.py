@@ -2,6 +2,7 @@ import pytest
 
 from fairway.api.errors import StatusError
 from fairway.httpserver import Request
+from fairway.nodeagent.server.conversation import Streams
 from fairway.nodeagent.server.server import exec_request, log_options
 
 
@@ -15,12 +16,12 @@ def request(query: str) -> Request:
 def test_streams_are_named_as_the_api_or_as_kubelet_does(query: str) -> None:
     found = exec_request("id", request(f"command=ls&command=-l&{query}"))
     assert found.command == ("ls", "-l")
-    assert (found.stdin, found.stdout, found.stderr, found.tty) == (True, True, True, False)
+    assert found.streams == Streams(stdin=True, stdout=True, stderr=True, tty=False)
 
 
 def test_a_terminal_has_one_output_only() -> None:
     found = exec_request("id", request("command=sh&stdin=1&stdout=1&stderr=1&tty=1"))
-    assert (found.tty, found.stderr) == (True, False)
+    assert (found.streams.tty, found.streams.stderr) == (True, False)
 
 
 def test_a_command_is_needed() -> None:

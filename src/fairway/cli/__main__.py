@@ -1,0 +1,5 @@
+"""`python -m fairway.cli` is the `fairway` command."""
+
+from fairway.cli.main import main
+
+main()
