@@ -17,9 +17,8 @@ from fairway.proxy.ipvs.filtering import Filtering
 from fairway.proxy.ipvs.tuning import Tuning
 from fairway.proxy.settings import Settings
 from fairway.proxy.topology import Place
-
-from ..netns.proxy_nodes import SETTINGS, Fleet
-from ..netns.topology import Namespace, Network, Node
+from tests.netns.proxy_nodes import SETTINGS, Fleet
+from tests.netns.topology import Namespace, Network, Node
 
 
 class _SysctlsInside:
@@ -78,3 +77,13 @@ class IpvsFleet(Fleet):
         self.proxies = [IpvsNode(node) for node in network.nodes]  # type: ignore[assignment,misc]
         self._services = {}
         self._slices = {}
+
+    def reset(self) -> None:
+        """Restarting takes a second here, so only those restart that have other settings."""
+        for key in list(self._services):
+            self._set_service(key, None)
+        for key in list(self._slices):
+            self._set_slice(key, None)
+        for proxy in self.proxies:
+            if proxy.applier.settings != SETTINGS:
+                proxy.restart(SETTINGS)

@@ -9,9 +9,9 @@ boots Debian's user-mode-linux (an ordinary process: neither KVM nor privileges,
 `python -m tests.uml.hello any arguments` as root inside it, and switches it off. The program sees the host's
 files, read-only, at their usual places, with this repository and its sources on the import path; /run and
 /tmp are its own, `/run/job` is the folder `shared` (given, or a temporary one) and may be written. Modules
-load by themselves (`modprobe` too finds them). The network is a lone loopback device; network namespaces, veth
-and bridges work, so `tests/netns/topology.py` does. iptables is the legacy one. nftables has no nat there:
-modes that need it run on the host.
+load by themselves (`modprobe` too finds them). The network is a lone loopback device; network namespaces,
+veth and bridges work, so `tests/netns/topology.py` does (`modprobe br_netfilter` first, as on a real node).
+iptables is the legacy one. nftables has no nat there: modes that need it run on the host.
 
 One boot should run many checks: print a line for each (`json.dumps`) and let pytest read them one by one.
 """

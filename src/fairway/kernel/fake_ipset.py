@@ -33,7 +33,10 @@ class FakeIpset:
             raise IpsetError(f"change set {name}: there is no such set")
         gone, new = set(deleted), set(added)
         self.changes += len(gone) + len(new)
-        self.members[name] = (self.members[name] - gone) | new
+        # An entry is known by all but its mark.
+        touched = {entry._replace(mark=0) for entry in gone | new}
+        kept = {entry for entry in self.members[name] if entry._replace(mark=0) not in touched}
+        self.members[name] = kept | new
 
     def close(self) -> None:
         return None

@@ -31,11 +31,11 @@ class FakeIpvs:
         if not self.present:
             raise unavailable(errno.ENOENT)
 
+    def names(self) -> dict[ServerName, Balancing]:
+        return {name: how._replace(flags=0) for name, how in self._balancing.items()}
+
     def servers(self) -> dict[ServerName, VirtualServer]:
-        return {
-            name: VirtualServer(how.scheduler, how.persistence, dict(self._targets[name]))
-            for name, how in self._balancing.items()
-        }
+        return {name: VirtualServer(how, self.loads(name)) for name, how in self.names().items()}
 
     def loads(self, server: ServerName) -> dict[Target, Load]:
         return dict(self._targets.get(server, {}))

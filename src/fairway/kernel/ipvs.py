@@ -1,7 +1,8 @@
 """IPVS: virtual servers and the real servers behind them, in the network namespace it was opened in.
 
-Changes go through generic netlink; what there is, connection counts included, is read in one piece from
-/proc/net/ip_vs. What the servers are for is for others to decide. The fake is in `fake_ipvs`.
+Talks generic netlink. /proc/net/ip_vs would tell all in one piece, but where several namespaces have servers,
+kernels up to at least 6.1 leave out some. What the servers are for is for others to decide. The fake is in
+`fake_ipvs`.
 """
 
 from __future__ import annotations
@@ -13,8 +14,7 @@ import os
 import socket
 import struct
 from collections.abc import Iterable, Sequence
-from pathlib import Path
-from typing import NamedTuple, Protocol, TextIO
+from typing import NamedTuple, Protocol
 
 from fairway.kernel import netlink_orders
 from fairway.kernel.netlink_orders import Request, RequestRefused
@@ -26,9 +26,10 @@ HASH_PORTS = 0x10
 _PERSISTENT = 0x1
 _CONTROL, _GET_FAMILY, _FAMILY_ID, _FAMILY_NAME = 16, 3, 1, 2
 _SERVICE, _DESTINATION = 1, 2
-_GET_TARGETS = 8
+_GET_SERVERS, _GET_TARGETS = 4, 8
 _GENERAL = struct.Struct("=BBH")
 _PROTOCOLS = {"tcp": socket.IPPROTO_TCP, "udp": socket.IPPROTO_UDP, "sctp": socket.IPPROTO_SCTP}
+_PROTOCOL_NAMES = {int(number): name for name, number in _PROTOCOLS.items()}
 _VERSIONS = {4: socket.AF_INET, 6: socket.AF_INET6}
 _MASQUERADE = 0
 _WHOLE_ADDRESS = {4: b"\xff\xff\xff\xff", 6: struct.pack("=I", 128)}
@@ -79,8 +80,7 @@ class Load(NamedTuple):
 
 
 class VirtualServer(NamedTuple):
-    scheduler: str
-    persistence: int
+    balancing: Balancing
     targets: dict[Target, Load]
 
 
@@ -110,8 +110,11 @@ class Ipvs(Protocol):
     def require(self) -> None:
         """Raises `IpvsUnavailable` on a kernel without IPVS that can't load it either."""
 
+    def names(self) -> dict[ServerName, Balancing]:
+        """All servers there are, without their flags; none if the kernel has no IPVS. A single question."""
+
     def servers(self) -> dict[ServerName, VirtualServer]:
-        """Everything there is; nothing if the kernel has no IPVS."""
+        """Everything there is, for which each server is asked after."""
 
     def loads(self, server: ServerName) -> dict[Target, Load]:
         """The real servers of one virtual server; none if there is no such server."""
@@ -126,29 +129,36 @@ class KernelIpvs:
     def __init__(self) -> None:
         self._socket = netlink_orders.Socket(netlink_orders.GENERIC)
         self._family = 0
-        self._table: TextIO | None = None
         with contextlib.suppress(IpvsUnavailable):
-            self._open()
+            self.require()
 
     def require(self) -> None:
-        if self._table is None:
-            self._open()
+        """Asking for it makes the kernel load the module, where it can."""
+        if self._family:
+            return
+        body = _GENERAL.pack(_GET_FAMILY, 1, 0) + text(_FAMILY_NAME, "IPVS")
+        try:
+            answer = self._socket.ask(Request(_CONTROL, body))[0]
+        except RequestRefused as error:
+            raise unavailable(error.errno or 0) from error
+        found = dict(attributes(answer[_GENERAL.size :]))
+        self._family = int(struct.unpack_from("=H", found[_FAMILY_ID])[0])
+
+    def names(self) -> dict[ServerName, Balancing]:
+        answers = self._dump(_GET_SERVERS) if self._family else []
+        return dict(_server(parts[_SERVICE]) for parts in answers)
 
     def servers(self) -> dict[ServerName, VirtualServer]:
-        if self._table is None:
-            return {}
-        self._table.seek(0)
-        return parse_table(self._table.read())
+        return {name: VirtualServer(how, self.loads(name)) for name, how in self.names().items()}
 
     def loads(self, server: ServerName) -> dict[Target, Load]:
-        body = _GENERAL.pack(_GET_TARGETS, 1, 0) + nested(_SERVICE, *_service(server, None))
         try:
-            answers = self._socket.ask(Request(self._family, body), dump=True)
+            answers = self._dump(_GET_TARGETS, nested(_SERVICE, *_service(server, None)))
         except RequestRefused as error:
             if error.errno in (errno.ENOENT, errno.ESRCH):
                 return {}
             raise
-        return dict(_load(server.version, answer[_GENERAL.size :]) for answer in answers)
+        return dict(_load(server.version, parts[_DESTINATION]) for parts in answers)
 
     def change(self, orders: Sequence[Order]) -> None:
         if not orders:
@@ -163,20 +173,11 @@ class KernelIpvs:
 
     def close(self) -> None:
         self._socket.close()
-        if self._table is not None:
-            self._table.close()
 
-    def _open(self) -> None:
-        """Asking for it makes the kernel load the module, where it can."""
-        body = _GENERAL.pack(_GET_FAMILY, 1, 0) + text(_FAMILY_NAME, "IPVS")
-        try:
-            answer = self._socket.ask(Request(_CONTROL, body))[0]
-            # An open file keeps to the namespace of whoever opened it, whichever thread reads it.
-            self._table = Path("/proc/thread-self/net/ip_vs").open()  # noqa: SIM115
-        except (RequestRefused, FileNotFoundError) as error:
-            raise unavailable(error.errno or 0) from error
-        found = dict(attributes(answer[_GENERAL.size :]))
-        self._family = int(struct.unpack_from("=H", found[_FAMILY_ID])[0])
+    def _dump(self, verb: int, body: bytes = b"") -> list[dict[int, bytes]]:
+        request = Request(self._family, _GENERAL.pack(verb, 1, 0) + body)
+        answers = self._socket.ask(request, dump=True)
+        return [dict(attributes(answer[_GENERAL.size :])) for answer in answers]
 
 
 def unavailable(code: int) -> IpvsUnavailable:
@@ -235,51 +236,28 @@ def _destination(version: int, target: Target, weight: int) -> Iterable[bytes]:
     yield attribute(11, struct.pack("=H", _VERSIONS[version]))
 
 
-def _load(version: int, answer: bytes) -> tuple[Target, Load]:
-    parts = dict(attributes(dict(attributes(answer))[_DESTINATION]))
-    packed = parts[1][: 4 if version == 4 else 16]
+def _server(data: bytes) -> tuple[ServerName, Balancing]:
+    parts = dict(attributes(data))
+    version = 6 if struct.unpack("=H", parts[1])[0] == socket.AF_INET6 else 4
+    flags = struct.unpack("=II", parts[7])[0]
+    persistence = struct.unpack("=I", parts[8])[0] if flags & _PERSISTENT else 0
+    how = Balancing(parts[6].rstrip(b"\0").decode(), int(persistence))
+    if 5 in parts:
+        return ServerName(version, "", "", 0, struct.unpack("=I", parts[5])[0]), how
+    protocol = _PROTOCOL_NAMES.get(struct.unpack("=H", parts[2])[0], "")
+    return ServerName(version, protocol, _read(version, parts[3]), int.from_bytes(parts[4], "big")), how
+
+
+def _load(version: int, data: bytes) -> tuple[Target, Load]:
+    parts = dict(attributes(data))
     weight, active, inactive = (struct.unpack("=I", parts[kind])[0] for kind in (4, 7, 8))
-    target = Target(socket.inet_ntop(_VERSIONS[version], packed), int.from_bytes(parts[2], "big"))
+    target = Target(_read(version, parts[1]), int.from_bytes(parts[2], "big"))
     return target, Load(weight, active, inactive)
+
+
+def _read(version: int, packed: bytes) -> str:
+    return socket.inet_ntop(_VERSIONS[version], packed[: 4 if version == 4 else 16])
 
 
 def _address(version: int, address: str) -> bytes:
     return socket.inet_pton(_VERSIONS[version], address).ljust(16, b"\0")
-
-
-# -- /proc/net/ip_vs -----------------------------------------------------------------------------------
-
-
-def parse_table(table: str) -> dict[ServerName, VirtualServer]:
-    """Lines `TCP  0A600050:0050 rr persistent 10800 FFFFFFFF`, each followed by lines for its targets:
-    `  -> 0AF40102:24A0      Masq    1      0          0`. Marked ones are `FWM  00000001 IPv6 rr`.
-    """
-    found: dict[ServerName, VirtualServer] = {}
-    targets: dict[Target, Load] = {}
-    for words in map(str.split, table.splitlines()):
-        if words[:1] == ["->"] and ":" in words[1] and words[1] != "RemoteAddress:Port":
-            address, port = _endpoint(words[1])
-            targets[Target(address, port)] = Load(*map(int, words[3:6]))
-        elif words and words[0] in ("TCP", "UDP", "SCTP", "FWM"):
-            targets = {}
-            name, rest = _name(words)
-            persistence = int(rest[rest.index("persistent") + 1]) if "persistent" in rest else 0
-            found[name] = VirtualServer(rest[0], persistence, targets)
-    return found
-
-
-def _name(words: list[str]) -> tuple[ServerName, list[str]]:
-    if words[0] == "FWM":
-        six = words[2] == "IPv6"
-        return ServerName(6 if six else 4, "", "", 0, int(words[1], 16)), words[3 if six else 2 :]
-    address, port = _endpoint(words[1])
-    return ServerName(6 if ":" in address else 4, words[0].lower(), address, port), words[2:]
-
-
-def _endpoint(word: str) -> tuple[str, int]:
-    """`0A600050:0050` or `[fd00:0096:…:0080]:0050`."""
-    address, _, port = word.rpartition(":")
-    if address.startswith("["):
-        packed = socket.inet_pton(socket.AF_INET6, address.strip("[]"))
-        return socket.inet_ntop(socket.AF_INET6, packed), int(port, 16)
-    return socket.inet_ntop(socket.AF_INET, bytes.fromhex(address)), int(port, 16)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from fairway.cli import proxy
+from fairway.kernel.ipvs import KernelIpvs, unavailable
 from fairway.proxy.config import Config
 
 
@@ -70,11 +72,24 @@ def test_node_ports_can_be_narrowed_to_the_primary_address(started: list[Config]
     assert started[0].nodeport_addresses == ("primary",)
 
 
-@pytest.mark.parametrize("mode", ["iptables", "ipvs", "userspace", "magic"])
+@pytest.mark.parametrize("mode", ["iptables", "userspace", "magic"])
 def test_modes_that_are_not_there_are_named_in_a_clear_error(started: list[Config], mode: str) -> None:
     code, output = invoke("--proxy-mode", mode)
     assert code == 1
     assert f"proxy mode {mode} is not built yet" in output
+    assert started == []
+
+
+def test_a_mode_that_this_kernel_cannot_carry_ends_with_what_to_do(
+    started: list[Config], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def missing(kernel: KernelIpvs) -> None:
+        raise unavailable(errno.ENOENT)
+
+    monkeypatch.setattr(KernelIpvs, "require", missing)
+    code, output = invoke("--proxy-mode", "ipvs")
+    assert code == 1
+    assert "modprobe ip_vs" in output
     assert started == []
 
 

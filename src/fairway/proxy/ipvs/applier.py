@@ -6,22 +6,21 @@ that no client is refused in between: addresses and set members come before serv
 
 from __future__ import annotations
 
-import ipaddress
+import contextlib
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import structlog
 
 from fairway.kernel.conntrack import Conntrack
 from fairway.kernel.dummy_device import DummyDevice
-from fairway.kernel.ipvs import Ipvs, Load, Order, ServerName, Target, Verb, VirtualServer
+from fairway.kernel.ipvs import Ipvs
 from fairway.proxy.changes import PortState
-from fairway.proxy.ipvs import orders
-from fairway.proxy.ipvs.draining import Draining
 from fairway.proxy.ipvs.filtering import Filtering
-from fairway.proxy.ipvs.frontends import Frontend, Server, Surroundings
+from fairway.proxy.ipvs.frontends import Surroundings
 from fairway.proxy.ipvs.plan import Difference, Planner
+from fairway.proxy.ipvs.servers import Servers
 from fairway.proxy.ipvs.sets import Member
 from fairway.proxy.ipvs.tuning import Tuning
 from fairway.proxy.model import Family
@@ -31,8 +30,6 @@ from fairway.proxy.stale_flows import Expectation, stale
 log = structlog.get_logger()
 
 DEVICE = "kube-ipvs0"
-# Looking for others' changes takes at most this part of the time.
-_SHARE = 1 / 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +44,33 @@ class Kernel:
     local_addresses: Callable[[], frozenset[str]]
 
 
+class Budget:
+    """Allows for what takes time only so often that it takes no more than a share of it."""
+
+    def __init__(self, clock: Callable[[], float], share: float) -> None:
+        self._clock, self._share = clock, share
+        self._again = 0.0
+
+    def allows(self) -> bool:
+        return self._clock() >= self._again
+
+    @contextlib.contextmanager
+    def spending(self) -> Iterator[None]:
+        began = self._clock()
+        yield
+        ended = self._clock()
+        self._again = ended + (ended - began) / self._share
+
+
 class Applier:
     def __init__(
         self, kernel: Kernel, settings: Settings, node: str, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._kernel, self._clock = kernel, clock
         self._planner = Planner(Surroundings(settings, node))
-        self._draining = Draining(clock)
-        self._quiet_until = 0.0
+        self._servers = Servers(kernel.ipvs, clock)
+        # Looking for others' changes takes at most these parts of the time, however many Services there are.
+        self._quick, self._thorough = Budget(clock, 1 / 20), Budget(clock, 1 / 50)
 
     @property
     def settings(self) -> Settings:
@@ -70,7 +86,7 @@ class Applier:
         kernel = self._kernel
         kernel.filtering.change(difference.members_added, ())
         kernel.device.change((), difference.addresses_added)
-        self._serve(difference.servers)
+        self._servers.change(difference.servers, self._planner)
         kernel.device.change(difference.addresses_deleted, ())
         kernel.filtering.change((), _really_deleted(difference))
         self._clean(difference.udp)
@@ -86,96 +102,41 @@ class Applier:
         kernel.filtering.synchronise(self._planner.members(), self.settings)
         held, wanted = kernel.device.addresses(), self._planner.addresses()
         kernel.device.change((), wanted - held)
-        self._synchronise_servers()
+        self._servers.synchronise(self._planner)
         kernel.device.change(held - wanted, ())
         kernel.filtering.tidy(self._planner.members())
         self._clean(self._planner.udp_expectations(), self.settings.service_ranges)
-        self._quiet_until = 0.0
 
     def is_intact(self) -> bool:
-        """Whether everything is still as we left it. Also lets go of real servers that have had their time:
-        this is called every second or so, and has just read how many connections each has.
+        """Whether everything is still as we left it. Also lets go of real servers that have had their time,
+        as this is called every second or so.
         """
-        began = self._clock()
-        if began < self._quiet_until:
-            return True
-        servers = self._kernel.ipvs.servers()
-        self._let_go({name: server.targets for name, server in servers.items()})
-        intact = (
-            self._serves(servers)
+        if self._quick.allows():
+            with self._quick.spending():
+                if not self._is_all_there():
+                    return False
+        if self._thorough.allows():
+            with self._thorough.spending():
+                return self._servers.are_complete(self._planner) and self._kernel.filtering.rules_are_intact()
+        return True
+
+    def _is_all_there(self) -> bool:
+        self._servers.let_go(self._planner)
+        return (
+            self._servers.are_there(self._planner)
             and self._kernel.device.addresses() == self._planner.addresses()
             and self._node_addresses() == self._planner.around.addresses
-            and self._kernel.filtering.is_intact(self._planner.members())
+            and self._kernel.filtering.sets_are_intact(self._planner.members())
         )
-        ended = self._clock()
-        self._quiet_until = ended + (ended - began) / _SHARE if intact else 0.0
-        return intact
 
     def remove(self) -> None:
         """Leave nothing behind. Where the device isn't, this mode has never been: nothing is touched then."""
         kernel = self._kernel
         if kernel.device.exists():
-            kernel.ipvs.change(
-                [Order(Verb.DELETE_SERVER, name) for name in self._ours(kernel.ipvs.servers())]
-            )
+            self._servers.remove(self._planner)
             kernel.device.remove()
         kernel.filtering.remove()
         kernel.tuning.restore()
-
-    # -- servers ---------------------------------------------------------------------------------------
-
-    def _serve(self, servers: Mapping[Frontend, tuple[Server | None, Server | None]]) -> None:
-        given: list[Order] = []
-        for frontend, (before, after) in servers.items():
-            known = (orders.balancing_of(before), orders.targets_of(before)) if before else None
-            given += orders.changes(orders.name_of(frontend), known, after, self._draining)
-        self._order(given)
-
-    def _synchronise_servers(self) -> None:
-        wanted = {orders.name_of(frontend): server for frontend, server in self._planner.servers().items()}
-        found = self._ours(self._kernel.ipvs.servers())
-        given: list[Order] = []
-        self._draining = Draining(self._clock)
-        for name in {**wanted, **found}:
-            server = wanted.get(name)
-            known = orders.as_known(found[name], server) if name in found else None
-            given += orders.changes(name, known, server, self._draining)
-        self._order(given)
-
-    def _order(self, given: list[Order]) -> None:
-        self._kernel.ipvs.change(given)
-        drained = {order.server for order in given if order.verb is Verb.SET_TARGET and not order.weight}
-        self._let_go({name: self._kernel.ipvs.loads(name) for name in drained})
-
-    def _let_go(self, loads: Mapping[ServerName, Mapping[Target, Load]]) -> None:
-        due = self._draining.due(loads)
-        if due:
-            self._kernel.ipvs.change([Order(Verb.DELETE_TARGET, name, target=target) for name, target in due])
-
-    def _serves(self, servers: Mapping[ServerName, VirtualServer]) -> bool:
-        wanted = {orders.name_of(frontend): server for frontend, server in self._planner.servers().items()}
-        found = self._ours(servers)
-        return found.keys() == wanted.keys() and all(
-            self._is_as_wanted(name, found[name], server) for name, server in wanted.items()
-        )
-
-    def _is_as_wanted(self, name: ServerName, found: VirtualServer, wanted: Server) -> bool:
-        balancing, weights = orders.as_known(found, wanted)
-        steady = {t: weight for t, weight in weights.items() if (name, t) not in self._draining}
-        return balancing == orders.balancing_of(wanted) and steady == orders.targets_of(wanted)
-
-    def _ours(self, servers: Mapping[ServerName, VirtualServer]) -> dict[ServerName, VirtualServer]:
-        """Without those in ranges that are someone else's."""
-        excluded = [ipaddress.ip_network(text) for text in self.settings.excluded_cidrs]
-        if not excluded:
-            return dict(servers)
-        return {
-            name: server
-            for name, server in servers.items()
-            if not name.address or not any(ipaddress.ip_address(name.address) in net for net in excluded)
-        }
-
-    # -- the rest --------------------------------------------------------------------------------------
 
     def _replan(self, around: Surroundings, changes: Mapping[str, tuple[PortState, ...]]) -> None:
         states = self._planner.states() | dict(changes)

@@ -5,7 +5,7 @@ Knows which and until when; asking the kernel and telling it is the applier's wo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from fairway.kernel.ipvs import Load, ServerName, Target
 
@@ -16,33 +16,35 @@ LONGEST = 900.0
 class Draining:
     def __init__(self, clock: Callable[[], float], longest: float = LONGEST) -> None:
         self._clock, self._longest = clock, longest
-        self._until: dict[tuple[ServerName, Target], float] = {}
+        self._until: dict[ServerName, dict[Target, float]] = {}
 
-    def __contains__(self, key: tuple[ServerName, Target]) -> bool:
-        return key in self._until
+    def servers(self) -> Collection[ServerName]:
+        return self._until.keys()
 
-    def __len__(self) -> int:
-        return len(self._until)
+    def targets(self, server: ServerName) -> Collection[Target]:
+        return self._until.get(server, {}).keys()
 
     def begin(self, server: ServerName, target: Target) -> None:
-        self._until.setdefault((server, target), self._clock() + self._longest)
+        self._until.setdefault(server, {})[target] = self._clock() + self._longest
 
-    def forget(self, server: ServerName, target: Target | None = None) -> None:
-        """One real server, or all of a virtual one."""
-        for key in [k for k in self._until if k[0] == server and target in (None, k[1])]:
-            del self._until[key]
+    def end(self, server: ServerName, target: Target) -> None:
+        targets = self._until.get(server, {})
+        targets.pop(target, None)
+        if not targets:
+            self.forget(server)
+
+    def forget(self, server: ServerName) -> None:
+        self._until.pop(server, None)
 
     def due(self, loads: Mapping[ServerName, Mapping[Target, Load]]) -> list[tuple[ServerName, Target]]:
-        """Of the servers given, those that have no connection left or have had their time. They are
-        forgotten here.
-        """
-        now, due = self._clock(), []
-        for (name, target), until in self._until.items():
-            if name in loads and (_is_idle(loads[name].get(target)) or now >= until):
-                due.append((name, target))
-        for key in due:
-            del self._until[key]
-        return due
+        """Of the servers given, the targets that have no connection left or have had their time."""
+        now = self._clock()
+        return [
+            (name, target)
+            for name in self._until.keys() & loads.keys()
+            for target, until in self._until[name].items()
+            if _is_idle(loads[name].get(target)) or now >= until
+        ]
 
 
 def _is_idle(load: Load | None) -> bool:

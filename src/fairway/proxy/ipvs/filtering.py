@@ -50,13 +50,13 @@ class Filtering:
         for name in self._sets():
             self._ipset.change(name, self._ipset.entries(name) - wanted.get(name, set()), ())
 
-    def is_intact(self, members: Collection[Member]) -> bool:
+    def sets_are_intact(self, members: Iterable[Member]) -> bool:
         counts = Counter(full_name(member.set, member.family) for member in members)
         sizes = self._ipset.sizes()
-        return (
-            all(sizes.get(name) == (kind, counts[name]) for name, kind in self._sets().items())
-            and self._present() == self._baseline
-        )
+        return all(sizes.get(name) == (kind, counts[name]) for name, kind in self._sets().items())
+
+    def rules_are_intact(self) -> bool:
+        return self._present() == self._baseline
 
     def remove(self) -> None:
         """Only where our sets are: another mode has chains of the same names."""

@@ -11,7 +11,7 @@ from fairway.kernel.conntrack import KernelConntrack
 from fairway.kernel.dummy_device import KernelDummyDevice
 from fairway.kernel.ipset import KernelIpset
 from fairway.kernel.iptables_restore import HostIptables
-from fairway.kernel.ipvs import KernelIpvs
+from fairway.kernel.ipvs import IpvsUnavailable, KernelIpvs
 from fairway.kernel.local_addresses import local_addresses
 from fairway.proxy.ipvs.applier import DEVICE, Applier, Kernel
 from fairway.proxy.ipvs.filtering import Filtering
@@ -31,6 +31,16 @@ def opened(settings: Settings, node: str) -> Iterator[Applier]:
         filtering = Filtering(ipset, HostIptables(), _families())
         kernel = Kernel(ipvs, device, filtering, conntrack, Tuning(sysctl), local_addresses)
         yield Applier(kernel, settings, node)
+
+
+def problem() -> str:
+    """What keeps this machine from running this mode, and what to do; empty if nothing does."""
+    with contextlib.closing(KernelIpvs()) as ipvs:
+        try:
+            ipvs.require()
+        except IpvsUnavailable as error:
+            return str(error)
+    return ""
 
 
 def _families() -> tuple[Family, ...]:
