@@ -259,6 +259,22 @@ def check_clients_inside_the_cluster_are_not_held_to_external_policy_local(
         assert tcp(pod.namespace, address, port) == f"web-2a {pod.ip6 if ':' in address else pod.ip}"
 
 
+def check_affinity_holds_for_clients_inside_the_cluster_with_external_policy_local(
+    net: Network, fleet: IpvsFleet
+) -> None:
+    web(
+        fleet,
+        net.nodes[1].pods,
+        type="NodePort",
+        nodePort=30061,
+        externalTrafficPolicy="Local",
+        sessionAffinity="ClientIP",
+    )
+    for pod in net.nodes[0].pods:
+        for address in (net.nodes[0].ip, net.nodes[0].ip6):
+            assert len({tcp(pod.namespace, address, 30061) for _ in range(6)}) == 1
+
+
 def check_an_external_ip_that_is_routed_to_a_node_leads_to_the_endpoints(
     net: Network, fleet: IpvsFleet
 ) -> None:

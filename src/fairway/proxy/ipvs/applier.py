@@ -8,26 +8,21 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-
-import structlog
 
 from fairway.kernel.conntrack import Conntrack
 from fairway.kernel.dummy_device import DummyDevice
 from fairway.kernel.ipvs import Ipvs
 from fairway.proxy.changes import PortState
+from fairway.proxy.flow_cleaning import FlowCleaner
 from fairway.proxy.ipvs.filtering import Filtering
 from fairway.proxy.ipvs.frontends import Surroundings
 from fairway.proxy.ipvs.plan import Difference, Planner
 from fairway.proxy.ipvs.servers import Servers
 from fairway.proxy.ipvs.sets import Member
 from fairway.proxy.ipvs.tuning import Tuning
-from fairway.proxy.model import Family
-from fairway.proxy.settings import Settings, in_family
-from fairway.proxy.stale_flows import Expectation, stale
-
-log = structlog.get_logger()
+from fairway.proxy.settings import Settings
 
 DEVICE = "kube-ipvs0"
 
@@ -69,6 +64,7 @@ class Applier:
         self._kernel, self._clock = kernel, clock
         self._planner = Planner(Surroundings(settings, node))
         self._servers = Servers(kernel.ipvs, clock)
+        self._cleaner = FlowCleaner(kernel.conntrack, lambda: self._planner.around.addresses)
         # Looking for others' changes takes at most these parts of the time, however many Services there are.
         self._quick, self._thorough = Budget(clock, 1 / 20), Budget(clock, 1 / 50)
 
@@ -89,7 +85,7 @@ class Applier:
         self._servers.change(difference.servers, self._planner)
         kernel.device.change(difference.addresses_deleted, ())
         kernel.filtering.change((), _really_deleted(difference))
-        self._clean(difference.udp)
+        self._cleaner.clean(difference.udp)
         return difference
 
     def synchronise(self, changes: Mapping[str, tuple[PortState, ...]]) -> None:
@@ -105,7 +101,7 @@ class Applier:
         self._servers.synchronise(self._planner)
         kernel.device.change(held - wanted, ())
         kernel.filtering.tidy(self._planner.members())
-        self._clean(self._planner.udp_expectations(), self.settings.service_ranges)
+        self._cleaner.clean(self._planner.udp_expectations(), self.settings.service_ranges)
 
     def is_intact(self) -> bool:
         """Whether everything is still as we left it. Also lets go of real servers that have had their time,
@@ -145,21 +141,6 @@ class Applier:
 
     def _node_addresses(self) -> frozenset[str]:
         return self._kernel.local_addresses() - self._kernel.device.addresses()
-
-    def _clean(self, expectations: Iterable[Expectation], ranges: tuple[str, ...] = ()) -> None:
-        """Delete stale UDP flows. The new servers are in force, so none can come back."""
-        every = tuple(expectations)
-        for family, version in ((Family.IPV4, 4), (Family.IPV6, 6)):
-            mine = [expected for expected in every if expected.family is family]
-            unused = in_family(ranges, family)
-            if not mine and not unused:
-                continue
-            flows = self._kernel.conntrack.udp_flows(version)
-            gone = stale(flows, mine, self._planner.around.addresses, unused)
-            for flow in gone:
-                self._kernel.conntrack.delete(version, flow)
-            if gone:
-                log.info("deleted stale flows", protocol="udp", family=str(family), flows=len(gone))
 
 
 def _really_deleted(difference: Difference) -> list[Member]:

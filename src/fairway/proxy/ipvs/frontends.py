@@ -110,9 +110,7 @@ def plan_frontend(
     state: PortState, frontend: Frontend, reach: Reach, around: Surroundings, mark: int
 ) -> FrontendPlan:
     chosen = _pool(state.port, state.pools, reach)
-    flags = _HASH_PORTS if around.settings.scheduler == "mh" else 0
-    targets = tuple((endpoint.ip, endpoint.port) for endpoint in chosen)
-    server = Server(around.settings.scheduler, state.port.affinity_seconds, flags, targets)
+    server = _server(state.port, reach, around.settings.scheduler, chosen)
     if reach is Reach.INTERNAL:
         return FrontendPlan(server)
     held = reach is not Reach.NODE_PORT and frontend.address not in around.addresses
@@ -132,6 +130,15 @@ def hairpins(state: PortState, node: str) -> Iterator[Member]:
     for endpoint in dict.fromkeys((*state.pools.cluster, *state.pools.local)):
         if endpoint.node in ("", node):
             yield Member(family, sets.LOOP_BACK, endpoint.ip, protocol, endpoint.port, endpoint.ip)
+
+
+def _server(port: ServicePort, reach: Reach, scheduler: str, chosen: tuple[Endpoint, ...]) -> Server:
+    targets = tuple((endpoint.ip, endpoint.port) for endpoint in chosen)
+    if reach is Reach.INTERNAL and port.affinity_seconds:
+        # A persistent server for a mark doesn't translate ports. This chooses by the client's address alone.
+        return Server("mh", targets=targets)
+    flags = _HASH_PORTS if scheduler == "mh" else 0
+    return Server(scheduler, port.affinity_seconds, flags, targets)
 
 
 def _pool(port: ServicePort, pools: Pools, reach: Reach) -> tuple[Endpoint, ...]:

@@ -93,6 +93,12 @@ def test_external_policy_local_uses_local_endpoints_and_a_mark_leads_insiders_to
     assert node.entries("KUBE-LOAD-BALANCER-LOCAL") == {LB}
 
 
+def test_insiders_are_tied_to_an_endpoint_by_a_hash_where_persistence_would_not_translate_ports() -> None:
+    node = node_with(**BALANCED, externalTrafficPolicy="Local", sessionAffinity="ClientIP")
+    assert node.ipvs.names()[ServerName(4, "", "", 0, 1)] == Balancing("mh")
+    assert node.ipvs.names()[ServerName(4, "tcp", "203.0.113.19", 80)] == Balancing("rr", 10800)
+
+
 def test_marks_keep_clear_of_the_one_for_masquerading() -> None:
     settings = Settings(masquerade_bit=3)
     node = node_with(settings=settings, **BALANCED, externalTrafficPolicy="Local")
