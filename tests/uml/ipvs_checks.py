@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from fairway.kernel import sysctl
-from fairway.proxy.modes import check_mode, opened
+from fairway.proxy import modes
 from fairway.proxy.settings import Settings
 from tests.netns.proxy_nodes import SETTINGS
 from tests.netns.topology import Network, Pod, connect, network, tcp, udp
@@ -511,7 +511,7 @@ def check_ipvsadm_and_ip_show_what_the_documentation_shows(net: Network, fleet: 
 
 def check_every_scheduler_serves(net: Network, fleet: IpvsFleet) -> None:
     with only_the_first(fleet):
-        web(fleet, pods(net))
+        web(fleet, net.nodes[0].pods)
         for scheduler in ("rr", "wrr", "lc", "wlc", "sh", "dh", "sed", "nq", "lblc", "lblcr", "mh"):
             fleet.settings(scheduler=scheduler)
             assert f"{VIP}:80 {scheduler}" in net.nodes[0].namespace.command("ipvsadm", "-ln")
@@ -524,18 +524,18 @@ def check_the_mode_opens_where_it_is_asked_to_and_cleans_up_after_another_proces
 ) -> None:
     """As `fairway proxy` does it: everything in one thread of the node's namespace."""
     web(fleet, [net.nodes[0].pods[0]])
-    check_mode("ipvs")
+    modes.check_mode("ipvs")
     state = fleet.proxies[0].tracker
     state.all_changed()
     changes = state.take()
 
     def serve() -> None:
-        with opened("ipvs", SETTINGS, "node-1") as mode:
+        with modes.opened("ipvs", SETTINGS, "node-1") as mode:
             mode.synchronise(changes)
             assert mode.is_intact()
 
     def remove() -> None:
-        with opened("ipvs", Settings(), "") as mode:
+        with modes.opened("ipvs", Settings(), "") as mode:
             mode.remove()
 
     space = net.nodes[0].namespace
