@@ -29,7 +29,7 @@ format: install
 
 # Tests that build networks share the host, so they run one after the other; the rest side by side, a file at a time.
 test: check
-	$(BIN)/pytest -q -n $(WORKERS) --dist loadfile tests/unit tests/component tests/conformance
+	$(BIN)/pytest -q -n $(WORKERS) --dist loadfile tests/unit tests/component tests/conformance tests/uml
 	$(BIN)/pytest -q tests/netns tests/e2e
 
 bench: install

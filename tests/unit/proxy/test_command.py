@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Coroutine
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from fairway.cli import proxy
+from fairway.kernel.ipvs import KernelIpvs, unavailable
 from fairway.proxy import modes
 from fairway.proxy.config import Config, ConfigError, ConntrackLimits
 from fairway.proxy.settings import LocalDetection
@@ -79,6 +81,19 @@ def test_a_mode_that_is_not_there_is_named_together_with_those_that_are(started:
     assert code == 1
     assert "there is no proxy mode magic" in output
     assert "nftables" in output
+    assert started == []
+
+
+def test_a_mode_that_this_kernel_cannot_carry_ends_with_what_to_do(
+    started: list[Config], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def missing(kernel: KernelIpvs) -> None:
+        raise unavailable(errno.ENOENT)
+
+    monkeypatch.setattr(KernelIpvs, "require", missing)
+    code, output = invoke("--proxy-mode", "ipvs")
+    assert code == 1
+    assert "modprobe ip_vs" in output
     assert started == []
 
 
