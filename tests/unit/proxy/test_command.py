@@ -13,7 +13,6 @@ from click.testing import CliRunner
 
 from fairway.cli import proxy
 from fairway.kernel.ipvs import KernelIpvs, unavailable
-from fairway.proxy import modes
 from fairway.proxy.config import Config, ConfigError, ConntrackLimits
 from fairway.proxy.settings import LocalDetection
 
@@ -145,7 +144,7 @@ def test_every_flag_of_kube_proxy_is_taken(started: list[Config]) -> None:
 def test_sync_periods_are_the_modes_own_and_those_of_iptables_count_for_all_but_ipvs(
     started: list[Config], monkeypatch: pytest.MonkeyPatch, mode: str, expected: tuple[float, float]
 ) -> None:
-    monkeypatch.setattr(modes, "MODES", ("nftables", "iptables", "ipvs"))
+    monkeypatch.setattr(KernelIpvs, "require", lambda self: None)
     flags = ["--iptables-sync-period=10s", "--iptables-min-sync-period=1s", "--ipvs-sync-period=30s"]
     flags += ["--nftables-sync-period=20s", "--nftables-min-sync-period=2s"]
     assert invoke("--proxy-mode", mode, *flags) == (0, "")
