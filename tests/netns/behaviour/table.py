@@ -1,0 +1,82 @@
+"""Runs the behaviour table in one proxy mode, with real packets, many cases at once.
+
+`python -m tests.netns.behaviour.table MODE` prints one JSON object a case, for where there is no pytest.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+from fairway.kernel import namespaces
+from tests.behaviour.expectations import Answer, Case, Expected, Kind
+from tests.behaviour.places import OUTSIDE
+from tests.behaviour.rows import TABLE
+from tests.behaviour.services import SERVICES
+
+from .fleet import fleet
+from .flows import run_story
+from .packets import ask
+from .world import World, has_sctp, world
+
+# Seconds. An answer may take long on a busy machine; silence is only waited for where it is expected.
+PATIENCE, SILENCE = 20.0, 1.2
+AT_ONCE = 24
+
+Results = dict[str, str]
+
+
+def possible_cases() -> tuple[Case, ...]:
+    """Those of the table that this kernel can send packets for."""
+    able = has_sctp()
+    return tuple(case for case in TABLE if able or case.protocol != "sctp")
+
+
+def run_table(mode: str) -> Results:
+    """What is wrong with each case and with each check of the flows, by name; empty where nothing is."""
+    with world() as built, fleet(built, mode) as proxies:
+        proxies.put(*SERVICES.values())
+        return dict(_results(built, mode, list(possible_cases()))) | dict(run_story(built, proxies))
+
+
+def _results(built: World, mode: str, cases: list[Case]) -> Iterator[tuple[str, str]]:
+    # Those that wait go first, so that the others run in the meantime.
+    cases.sort(key=lambda case: case.row.expects(mode).reaches)
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        runs = [(case, pool.submit(_run, built, case, mode)) for case in cases]
+        for case, run in runs:
+            yield case.name, run.result()
+
+
+def _run(built: World, case: Case, mode: str) -> str:
+    namespaces.enter_path(built.clients[case.row.client].path)
+    try:
+        return case.judge(list(_answers(case, case.row.expects(mode))), mode)
+    except OSError as error:
+        return f"could not ask: {error}"
+
+
+def _answers(case: Case, expected: Expected) -> Iterator[Answer]:
+    """Enough of them: until every endpoint has answered, and a few more to see that no other does."""
+    source = case.source if case.row.client in OUTSIDE else ""
+    patience = SILENCE if Kind.DROPPED in expected.kinds else PATIENCE
+    wanted, asked = set(expected.endpoints), 0
+    least, most = (3 * len(wanted) or 1), (40 * len(wanted) or 1)
+    while asked < least or (wanted and asked < most and not expected.sticky):
+        answer = ask(case.protocol, *case.destination, source, patience)
+        yield answer
+        if answer.kind is not Kind.REACHED:
+            return
+        wanted.discard(answer.name)
+        asked += 1
+
+
+def main(mode: str) -> None:
+    for name, wrong in run_table(mode).items():
+        sys.stdout.write(json.dumps({"case": name, "wrong": wrong}) + "\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
