@@ -107,8 +107,10 @@ ROWS: tuple[Row, ...] = (
         # Inside the cluster any endpoint serves, as if the connection had gone out and come back.
         ("3c", "node-port@node-3", reaches("1a 1b 2a")),
         ("node-3", "node-port@node-3", reaches("1a 1b 2a", NODE)),
+        ("node-1", "node-port@node-1", reaches("1a 1b 2a", NODE)),
         ("3c", "external", reaches("1a 1b 2a")),
         ("node-3", "balancer", reaches("1a 1b 2a", NODE)),
+        ("node-1", "external", reaches("1a 1b 2a", NODE)),
         # To another node, a node is an outside client like any other.
         ("node-1", "node-port@node-2", reaches("2a")),
         ("node-1", "node-port@node-3", DROPPED),
@@ -153,6 +155,7 @@ ROWS: tuple[Row, ...] = (
         "sticky-local",
         ("outside", "node-port@node-1", reaches("1a 1b", sticky=True)),
         ("3c", "node-port@node-3", reaches("1a 1b 2a", sticky=True)),
+        ("3c", "external", reaches("1a 1b 2a", sticky=True)),
     ),
     *about(
         "leaving",
