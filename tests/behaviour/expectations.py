@@ -86,10 +86,13 @@ class Row:
     """Modes that do otherwise, and rightly so."""
     protocols: tuple[str, ...] = ("tcp", "udp", "sctp")
     families: tuple[int, ...] = (4, 6)
+    setting: str = ""
+    """The proxy's configuration that it is about, by the names of `rows.SETTINGS`."""
 
     @property
     def title(self) -> str:
-        return f"{self.service}: {self.client} to {self.to}"
+        about = f"{self.service}, {self.setting}" if self.setting else self.service
+        return f"{about}: {self.client} to {self.to}"
 
     def expects(self, mode: str) -> Expected:
         expected = self.differs.get(mode, self.expected)

@@ -7,8 +7,10 @@ What the Services are is said in `services`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from .expectations import DROPPED, OTHER, PONG, REFUSED, UNANSWERED, Case, Expected, Row, Seen, reaches
+from .places import CLUSTER_CIDRS
 
 NODE = Seen.NODE
 ALL = "1a 2a 3a"
@@ -258,4 +260,26 @@ PING = tuple(
     for client in ("1c", "node-1", "outside")
 )
 
-TABLE: tuple[Case, ...] = tuple(case for row in (*ROWS, *NOBODYS, *LOOPBACK, *PING) for case in row.cases())
+# Rows for proxies that are configured otherwise.
+SETTINGS: dict[str, dict[str, Any]] = {
+    "": {},
+    "masquerade all": {"masquerade_all": True},
+    "node ports among Pods only": {"nodeport_addresses": CLUSTER_CIDRS},
+    "service range unknown": {"service_ranges": ()},
+}
+CONFIGURED: tuple[Row, ...] = (
+    Row("everywhere", "1c", "cluster", reaches(ALL, NODE), setting="masquerade all"),
+    Row("inside-local", "2c", "cluster", reaches("2a", NODE), setting="masquerade all"),
+    Row("outside-local", "outside", "node-port@node-1", reaches("1a 1b"), setting="masquerade all"),
+    Row("everywhere", "outside", "node-port@node-1", REFUSED, setting="node ports among Pods only"),
+    Row("everywhere", "outside", "gateway@node-1", reaches(ALL, NODE), setting="node ports among Pods only"),
+    Row("everywhere", "1c", "gateway@node-1", reaches(ALL, NODE), setting="node ports among Pods only"),
+    Row("empty", "outside", "gateway@node-1", REFUSED, setting="node ports among Pods only"),
+    Row("everywhere", "1c", "cluster", reaches(ALL), setting="service range unknown"),
+    Row("empty", "1c", "cluster", REFUSED, setting="service range unknown"),
+    Row("everywhere", "1c", "cluster:82", REFUSED, _LEFT_ALONE, setting="service range unknown"),
+)
+
+TABLE: tuple[Case, ...] = tuple(
+    case for row in (*ROWS, *NOBODYS, *LOOPBACK, *PING, *CONFIGURED) for case in row.cases()
+)

@@ -13,6 +13,7 @@ import pytest
 from fairway.proxy.modes import MODES
 from tests.behaviour.flows import CHECKS
 
+from .behaviour.fairness import fairness_checks
 from .behaviour.table import Results, possible_cases, run_table
 from .behaviour.world import has_sctp
 
@@ -33,6 +34,11 @@ def test_a_row_of_the_table_holds(results: Callable[[str], Results], mode: str, 
 @pytest.mark.skipif(not has_sctp(), reason="this kernel has no SCTP; the packet tracer covers those rows")
 def test_rows_for_sctp_are_among_them() -> None:
     assert any(case.protocol == "sctp" for case in possible_cases())
+
+
+@pytest.mark.parametrize(("mode", "name"), [(mode, name) for mode in HERE for name in fairness_checks(mode)])
+def test_connections_are_spread(results: Callable[[str], Results], mode: str, name: str) -> None:
+    assert results(mode)[name] == ""
 
 
 @pytest.mark.parametrize("name", CHECKS)

@@ -52,6 +52,10 @@ class NodeProxy:
         changes = self.tracker.take()
         self.run(lambda: self.mode.apply(changes))
 
+    def configure(self, settings: Settings) -> None:
+        self.run(lambda: self.mode.configure(settings))
+        self.synchronise()
+
     def is_intact(self) -> bool:
         return self.run(self.mode.is_intact)
 
@@ -94,6 +98,10 @@ class Fleet:
     def apply(self) -> None:
         for proxy in self.proxies:
             proxy.apply()
+
+    def configure(self, **settings: Any) -> None:
+        for proxy in self.proxies:
+            proxy.configure(replace(settings_of(proxy.node), **settings))
 
     def close(self) -> None:
         for proxy in self.proxies:

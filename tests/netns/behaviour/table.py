@@ -13,10 +13,11 @@ from concurrent.futures import ThreadPoolExecutor
 from fairway.kernel import namespaces
 from tests.behaviour.expectations import Answer, Case, Expected, Kind
 from tests.behaviour.places import OUTSIDE
-from tests.behaviour.rows import TABLE
+from tests.behaviour.rows import SETTINGS, TABLE
 from tests.behaviour.services import SERVICES
 
-from .fleet import fleet
+from .fairness import fairness
+from .fleet import Fleet, fleet
 from .flows import run_story
 from .packets import ask
 from .world import World, has_sctp, world
@@ -35,13 +36,23 @@ def possible_cases() -> tuple[Case, ...]:
 
 
 def run_table(mode: str) -> Results:
-    """What is wrong with each case and with each check of the flows, by name; empty where nothing is."""
+    """What is wrong with each case, each check of the flows and of fairness; empty where nothing is."""
     with world() as built, fleet(built, mode) as proxies:
         proxies.put(*SERVICES.values())
-        return dict(_results(built, mode, list(possible_cases()))) | dict(run_story(built, proxies))
+        return dict(_checks(built, proxies, mode))
 
 
-def _results(built: World, mode: str, cases: list[Case]) -> Iterator[tuple[str, str]]:
+def _checks(built: World, proxies: Fleet, mode: str) -> Iterator[tuple[str, str]]:
+    for setting, changes in SETTINGS.items():
+        if setting:
+            proxies.configure(**changes)
+        yield from _cases(built, mode, [case for case in possible_cases() if case.row.setting == setting])
+    proxies.configure()
+    yield from run_story(built, proxies)
+    yield from fairness(built, proxies, mode)
+
+
+def _cases(built: World, mode: str, cases: list[Case]) -> Iterator[tuple[str, str]]:
     # Those that wait go first, so that the others run in the meantime.
     cases.sort(key=lambda case: case.row.expects(mode).reaches)
     with ThreadPoolExecutor(AT_ONCE) as pool:

@@ -20,10 +20,12 @@ from fairway.testing.nftables_tracer import NftablesTracer
 from fairway.testing.tracing import Packet, UnknownRule, Verdict
 from tests.behaviour.expectations import Case
 from tests.behaviour.places import CLUSTER_CIDRS, NODES, SERVICE_RANGES, ZONES, local_addresses
+from tests.behaviour.rows import SETTINGS as CONFIGURATIONS
 from tests.behaviour.rows import TABLE
-from tests.behaviour.services import SERVICES, cluster_ip, node_port, service, slices
+from tests.behaviour.services import SERVICES, cluster_ip, service, slices
 from tests.behaviour.traced import answers, probabilities
 
+PLAIN = [case for case in TABLE if not case.row.setting]
 SETTINGS = Settings(cluster_cidrs=CLUSTER_CIDRS, service_ranges=SERVICE_RANGES)
 
 
@@ -45,41 +47,28 @@ def tracers(settings: Settings = SETTINGS) -> dict[str, NftablesTracer]:
 
 
 @pytest.fixture(scope="module")
-def nodes() -> dict[str, NftablesTracer]:
-    return tracers()
+def configured() -> dict[str, dict[str, NftablesTracer]]:
+    return {name: tracers(replace(SETTINGS, **changes)) for name, changes in CONFIGURATIONS.items()}
+
+
+@pytest.fixture(scope="module")
+def nodes(configured: dict[str, dict[str, NftablesTracer]]) -> dict[str, NftablesTracer]:
+    return configured[""]
 
 
 @pytest.mark.parametrize("case", TABLE, ids=lambda case: case.name)
-def test_a_row_of_the_table_holds_by_the_rules_text(nodes: dict[str, NftablesTracer], case: Case) -> None:
-    assert case.judge(answers(nodes, case), "nftables") == ""
+def test_a_row_of_the_table_holds_by_the_rules_text(
+    configured: dict[str, dict[str, NftablesTracer]], case: Case
+) -> None:
+    assert case.judge(answers(configured[case.row.setting], case), "nftables") == ""
 
 
 def test_all_endpoints_of_a_row_are_equally_likely(nodes: dict[str, NftablesTracer]) -> None:
-    for case in TABLE:
+    for case in PLAIN:
         endpoints = case.row.expects("nftables").endpoints
         if endpoints:
             fair = dict.fromkeys(endpoints, Fraction(1, len(endpoints)))
             assert probabilities(nodes, case) == fair, case.name
-
-
-def test_every_client_of_a_cluster_ip_is_masqueraded_if_that_is_asked_for() -> None:
-    nodes = tracers(replace(SETTINGS, masquerade_all=True))
-    for trace in nodes["node-1"].trace(Packet("10.244.1.4", cluster_ip("everywhere").v4, "tcp", 80)):
-        assert trace.translated
-        assert trace.masqueraded
-
-
-def test_a_port_that_no_service_has_is_refused_even_where_the_service_range_is_unknown() -> None:
-    tracer = tracers(replace(SETTINGS, service_ranges=()))["node-1"]
-    (trace,) = tracer.trace(Packet("10.244.1.4", cluster_ip("everywhere").v4, "tcp", 82))
-    assert trace.verdict is Verdict.REFUSED
-
-
-def test_node_ports_are_served_only_at_the_addresses_chosen_for_them() -> None:
-    tracer = tracers(replace(SETTINGS, nodeport_addresses=("10.244.0.0/16",)))["node-1"]
-    port = node_port("everywhere")
-    assert not any(t.translated for t in tracer.trace(Packet("172.30.96.50", "172.30.96.11", "tcp", port)))
-    assert all(t.translated for t in tracer.trace(Packet("172.30.96.50", "10.244.1.1", "tcp", port)))
 
 
 def test_a_trace_names_the_rules_that_were_hit(nodes: dict[str, NftablesTracer]) -> None:
@@ -115,8 +104,8 @@ def test_a_rule_that_the_tracer_does_not_know_is_an_error(rule: str) -> None:
 
 # -- a wrong rule shows --------------------------------------------------------------------------------
 
-# These matter to later packets of a connection, to clients whose endpoint has gone, or where the service range
-# is unknown; and without the last one a client is refused all the same, by ICMP.
+# These matter to later packets of a connection, to clients whose endpoint has gone, or where no service range
+# is known; and without the last one a client is refused all the same, by ICMP.
 UNSEEN = (
     "jump after-choice",
     "ct state",
@@ -124,7 +113,7 @@ UNSEEN = (
     "ip daddr @cluster-ips",
     "meta l4proto # reject with tcp reset",
 )
-SHARP = [case for case in TABLE if case.family == 4 and case.protocol in ("tcp", "udp")]
+SHARP = [case for case in PLAIN if case.family == 4 and case.protocol in ("tcp", "udp")]
 Change = Callable[[list[str]], list[str]]
 
 
