@@ -21,6 +21,8 @@ _ADDRESSES = {
     4: [f"10.244.1.{number}" for number in range(2, 7)],
     6: [f"fd00:244:1::{n}" for n in range(2, 7)],
 }
+# Ready, serving, terminating.
+_CONDITIONS = [(True, True, False)] * 3 + [(False, True, True), (False, False, True), (False, False, False)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,11 +135,7 @@ def _slice(draw: st.DrawFn, name: str, family: int) -> EndpointSlice:
 
 @st.composite
 def _endpoint(draw: st.DrawFn, ip: str) -> dict[str, Any]:
-    ready, serving, terminating = draw(
-        st.sampled_from(
-            [(True, True, False), (False, True, True), (False, False, True), (False, False, False)]
-        )
-    )
+    ready, serving, terminating = draw(st.sampled_from(_CONDITIONS))
     zones = draw(st.sampled_from([[], ["east"], ["west"]]))
     return {
         "addresses": [ip],
@@ -161,5 +159,14 @@ def _steps(draw: st.DrawFn) -> Step:
             return SlicesStep(name, ())
 
 
+@st.composite
+def beginnings(draw: st.DrawFn) -> list[Step]:
+    """All Services are there, with endpoints, so that there is something to change."""
+    begin: list[Step] = []
+    for name in NAMES:
+        begin += [ServiceStep(name, draw(_services(name))), SlicesStep(name, draw(_slices(name)))]
+    return begin
+
+
 def histories(longest: int) -> st.SearchStrategy[list[Step]]:
-    return st.lists(_steps(), min_size=1, max_size=longest)
+    return st.lists(_steps(), min_size=longest // 2, max_size=longest)

@@ -16,7 +16,7 @@ from fairway.proxy.changes import Tracker
 from fairway.proxy.programming import Changes, Mode
 from fairway.proxy.settings import Settings
 from fairway.proxy.topology import Place
-from tests.behaviour.histories import History, Step, histories
+from tests.behaviour.histories import History, Step, beginnings, histories
 
 from .behaviour.kernel_state import state
 from .topology import Namespace
@@ -75,21 +75,23 @@ def benches() -> Iterator[tuple[Bench, Bench]]:
 
 
 @pytest.mark.parametrize("mode", HERE)
-@given(history=histories(longest=6))
+@given(beginning=beginnings(), history=histories(longest=8))
 @settings(
-    max_examples=25,
+    max_examples=10,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 def test_step_by_step_leads_where_a_fresh_start_leads(
-    benches: tuple[Bench, Bench], mode: str, history: list[Step]
+    benches: tuple[Bench, Bench], mode: str, beginning: list[Step], history: list[Step]
 ) -> None:
     steps, fresh = benches
     place = Place("n1", "east")
     tracker, everything = Tracker(place), Tracker(place)
     told = History(tracker, everything)
+    for step in beginning:
+        told.take(step)
     with steps.opened(mode) as stepping:
-        steps.run(lambda: stepping.synchronise({}))
+        steps.run(lambda: stepping.synchronise(tracker.take()))
         for step in history:
             told.take(step)
             changes = tracker.take()
