@@ -90,8 +90,7 @@ class LibNftables:
         return objects
 
     def generation(self) -> int:
-        answer = dict(nfnetlink.attributes(self._socket.get(_GET_GENERATION)))
-        return int.from_bytes(answer[_GENERATION_ID], "big")
+        return generation(self._socket)
 
     def contents(self, family: str, table: str, sets: Collection[str]) -> Contents | None:
         try:
@@ -121,6 +120,11 @@ class LibNftables:
             reason = _first_lines(error) or "refused without a reason"
             raise TransactionTooLarge(reason) if _TOO_LARGE in reason else NftablesError(reason)
         return output
+
+
+def generation(connection: nfnetlink.Socket) -> int:
+    answer = dict(nfnetlink.attributes(connection.get(_GET_GENERATION)))
+    return int.from_bytes(answer[_GENERATION_ID], "big")
 
 
 def _contents(connection: nfnetlink.Socket, family: str, table: str, sets: Collection[str]) -> Contents:

@@ -5,7 +5,7 @@ Holds the newest view of every Service and its slices; knows nothing of the kern
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -28,6 +28,8 @@ class PortState(msgspec.Struct, frozen=True, gc=False):
 
     port: ServicePort
     pools: Pools
+    known: int = 0
+    """How many endpoints the port has, usable or not."""
 
 
 class Tracker:
@@ -80,10 +82,13 @@ class Tracker:
         if service is None:
             return ()
         endpoints = _by_port(self._slices.get(key, {}).values())
-        return tuple(
-            PortState(port, pools(port, merge(endpoints.get(port.name, ())), self.place))
-            for port in service_ports(service)
-        )
+        return tuple(self._port_state(port, endpoints) for port in service_ports(service))
+
+    def _port_state(
+        self, port: ServicePort, endpoints: Mapping[ServicePortName, Sequence[Endpoint]]
+    ) -> PortState:
+        merged = merge(endpoints.get(port.name, ()))
+        return PortState(port, pools(port, merged, self.place), len(merged))
 
     def _forget_slice(self, service: str, key: str) -> None:
         slices = self._slices.get(service, {})

@@ -21,6 +21,8 @@ HEADLESS_LABEL = "service.kubernetes.io/headless"
 SERVICE_NAME_LABEL = "kubernetes.io/service-name"
 ZONE_LABEL = "topology.kubernetes.io/zone"
 
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
 
 class Family(enum.StrEnum):
     """An address family, by the name that nftables gives it."""
@@ -74,6 +76,9 @@ class ServicePort(msgspec.Struct, frozen=True, gc=False):
     affinity_seconds: int = 0
     internal_local: bool = False
     external_local: bool = False
+    listed_source_ranges: tuple[str, ...] = ()
+    """The source ranges as they are listed, for modes that show them so; none if one of them is everyone."""
+    health_check_node_port: int = 0
 
     @property
     def external(self) -> bool:
@@ -139,16 +144,19 @@ def service_ports(service: objects.Service) -> Iterator[ServicePort]:
 
 def _shared(
     service: objects.Service, family: Family
-) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...] | None, int, bool, bool]:
+) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...] | None, int, bool, bool, tuple[str, ...], int]:
     """The fields of a ServicePort that are the same for all ports of a Service in one family."""
     spec = service.spec
     load_balancer_ips: tuple[str, ...] = ()
     ranges: tuple[str, ...] | None = None
+    listed: tuple[str, ...] = ()
     if spec.type == "LoadBalancer":
         ingress = service.status.load_balancer.ingress or ()
         # With ipMode Proxy the balancer wants to see the traffic itself, even from inside.
         load_balancer_ips = _in_family([i.ip for i in ingress if i.ip_mode in (None, "VIP")], family)
         ranges = _ranges(spec.load_balancer_source_ranges, family)
+        listed = _listed_ranges(spec.load_balancer_source_ranges, family)
+    checked = spec.type == "LoadBalancer" and spec.external_traffic_policy == "Local"
     return (
         _in_family(spec.external_ips or [], family),
         load_balancer_ips,
@@ -156,6 +164,8 @@ def _shared(
         _affinity_seconds(spec),
         spec.internal_traffic_policy == "Local",
         spec.external_traffic_policy == "Local",
+        listed,
+        spec.health_check_node_port if checked and _is_port(spec.health_check_node_port) else 0,
     )
 
 
@@ -221,22 +231,37 @@ def family_of(address: str) -> Family:
 
 
 def _in_family(addresses: list[str], family: Family) -> tuple[str, ...]:
-    found = {canonical(ip) for ip in addresses if ip and family_of(ip) is family}
-    return tuple(sorted(found - {""}))
+    """Each once, in the order in which they are listed."""
+    found = dict.fromkeys(canonical(ip) for ip in addresses if ip and family_of(ip) is family)
+    return tuple(ip for ip in found if ip)
 
 
 def _ranges(ranges: list[str] | None, family: Family) -> tuple[str, ...] | None:
     """None where everyone is allowed. Overlapping ranges are merged: the kernel's sets refuse them."""
     if not ranges:
         return None
-    networks = [network for text in ranges if (network := _network(text)) is not None]
-    four = [n for n in networks if isinstance(n, ipaddress.IPv4Network) and family is Family.IPV4]
-    six = [n for n in networks if isinstance(n, ipaddress.IPv6Network) and family is Family.IPV6]
+    networks = _networks(ranges, family)
+    four = [network for network in networks if isinstance(network, ipaddress.IPv4Network)]
+    six = [network for network in networks if isinstance(network, ipaddress.IPv6Network)]
     merged = [*ipaddress.collapse_addresses(four), *ipaddress.collapse_addresses(six)]
     return tuple(str(network) for network in merged)
 
 
-def _network(text: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network | None:
+def _listed_ranges(ranges: list[str] | None, family: Family) -> tuple[str, ...]:
+    networks = _networks(ranges, family)
+    if any(network.prefixlen == 0 for network in networks):
+        return ()
+    return tuple(str(network) for network in networks)
+
+
+def _networks(ranges: list[str] | None, family: Family) -> list[Network]:
+    """Those of one family; what is no range is left out."""
+    found = [network for text in ranges or () if (network := _network(text)) is not None]
+    version = 4 if family is Family.IPV4 else 6
+    return [network for network in found if network.version == version]
+
+
+def _network(text: str) -> Network | None:
     try:
         return ipaddress.ip_network(text.strip(), strict=False)
     except ValueError:

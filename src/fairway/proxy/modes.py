@@ -12,7 +12,7 @@ from typing import cast
 from fairway.proxy.programming import Mode
 from fairway.proxy.settings import Settings
 
-MODES = ("nftables",)
+MODES = ("nftables", "iptables")
 
 
 class ModeNotBuilt(ValueError):

@@ -6,7 +6,7 @@ Thin and blocking: the planner decides, this runs. All calls come from one threa
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass
 
 import structlog
@@ -14,20 +14,18 @@ import structlog
 from fairway.kernel.conntrack import Conntrack
 from fairway.kernel.nftables import Contents, Nftables, NftablesError, TransactionTooLarge
 from fairway.proxy.changes import PortState
+from fairway.proxy.flow_cleaning import FlowCleaner
 from fairway.proxy.model import Family
 from fairway.proxy.nftables import ruleset
 from fairway.proxy.nftables.plan import Planner
 from fairway.proxy.nftables.ruleset import TABLE
 from fairway.proxy.nftables.sync import remove, replace, synchronise
 from fairway.proxy.nftables.transaction import Transaction
-from fairway.proxy.settings import Settings, in_family
-from fairway.proxy.stale_flows import Expectation, stale
+from fairway.proxy.settings import Settings
 
 log = structlog.get_logger()
 
 _UNKNOWN = -1
-# Up to here one question for each frontend is cheaper than reading every flow.
-_FEW = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +40,7 @@ class Kernel:
 class Applier:
     def __init__(self, kernel: Kernel, settings: Settings, node: str) -> None:
         self._kernel = kernel
+        self._flows = FlowCleaner(kernel.conntrack, kernel.local_addresses)
         self._planner = Planner(settings, node)
         # The generation that our last transaction made, and what the constant part looked like then.
         self._generation = _UNKNOWN
@@ -63,7 +62,7 @@ class Applier:
         transaction = update.transaction
         if transaction:
             self._run(transaction, any(p.chains_added or p.chains_deleted for p in update.differences))
-        self._clean(update.udp)
+        self._flows.clean(update.udp)
         return transaction
 
     def synchronise(self, changes: Mapping[str, tuple[PortState, ...]]) -> Transaction:
@@ -78,7 +77,7 @@ class Applier:
             log.warning("replacing tables of another layout", error=str(error))
             transaction = replace(planner)
             self._run(transaction, changes_rules=True, fresh=True)
-        self._clean(planner.udp_expectations(), self.settings.service_ranges)
+        self._flows.clean(planner.udp_expectations(), self.settings.service_ranges)
         return transaction
 
     def is_intact(self) -> bool:
@@ -139,24 +138,3 @@ class Applier:
         contents = self._kernel.nftables.contents(family, TABLE, names)
         planned = Counter(element.set for element in self._planner.elements(family))
         return contents is not None and contents.elements == {name: planned[name] for name in names}
-
-    def _clean(self, expectations: Iterable[Expectation], ranges: tuple[str, ...] = ()) -> None:
-        """Delete stale UDP flows. The new rules are in force, so none can come back."""
-        every = tuple(expectations)
-        for family in Family:
-            mine = [expected for expected in every if expected.family is family]
-            if mine or in_family(ranges, family):
-                self._clean_family(family, mine, in_family(ranges, family))
-
-    def _clean_family(self, family: Family, mine: list[Expectation], ranges: tuple[str, ...]) -> None:
-        conntrack, version = self._kernel.conntrack, 4 if family is Family.IPV4 else 6
-        if ranges or len(mine) > _FEW:
-            flows = conntrack.udp_flows(version)
-        else:
-            asked = {("" if e.is_node_port else e.address, e.port) for e in mine}
-            flows = [flow for key in asked for flow in conntrack.udp_flows(version, *key)]
-        gone = stale(flows, mine, self._kernel.local_addresses(), ranges)
-        for flow in gone:
-            conntrack.delete(version, flow)
-        if gone:
-            log.info("deleted stale flows", protocol="udp", family=str(family), flows=len(gone))

@@ -1,0 +1,1 @@
+"""The iptables mode: the chains and rules that kube-proxy writes, name for name."""

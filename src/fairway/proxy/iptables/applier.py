@@ -1,0 +1,159 @@
+"""Brings plans into the kernel, and notices when someone else has changed our chains.
+
+Thin and blocking: the planner decides, this runs. All calls come from one thread.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+
+import structlog
+
+from fairway.kernel.conntrack import Conntrack
+from fairway.kernel.iptables import Iptables
+from fairway.proxy.changes import PortState
+from fairway.proxy.flow_cleaning import FlowCleaner
+from fairway.proxy.iptables.comparison import BASES, differing, parse, referenced_by_others
+from fairway.proxy.iptables.fixed import Chain, hooks
+from fairway.proxy.iptables.names import FIREWALL
+from fairway.proxy.iptables.plan import Planner
+from fairway.proxy.iptables.restore import Found, difference_text, everything_text, removal_text
+from fairway.proxy.iptables.style import Host, Style
+from fairway.proxy.model import Family
+from fairway.proxy.settings import Settings
+
+log = structlog.get_logger()
+
+_UNKNOWN = -1
+_VERSIONS = {Family.IPV4: 4, Family.IPV6: 6}
+# Looking at everything may take this part of all time; with 10,000 Services one look takes a second.
+_SHARE = 20
+_LIBERAL, _LOCALNET = "net/netfilter/nf_conntrack_tcp_be_liberal", "net/ipv4/conf/all/route_localnet"
+_KUBELET = "KUBE-KUBELET-CANARY"
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """What of the host this mode touches."""
+
+    iptables: Iptables
+    conntrack: Conntrack
+    local_addresses: Callable[[], Collection[str]]
+    read_sysctl: Callable[[str], str]
+    write_sysctl: Callable[[str, str], object]
+
+
+class Applier:
+    def __init__(
+        self, kernel: Kernel, settings: Settings, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._kernel, self._clock = kernel, clock
+        self._flows = FlowCleaner(kernel.conntrack, kernel.local_addresses)
+        self._planner = Planner(settings, Host())
+        self._settings = settings
+        # The generation that our last transaction made.
+        self._generation = _UNKNOWN
+        # Whether this iptables words rules as we do; not known before the first look.
+        self._worded: bool | None = None
+        self._next_look = 0.0
+
+    @property
+    def settings(self) -> Settings:
+        return self._settings
+
+    def configure(self, settings: Settings) -> None:
+        """Takes effect with the next `synchronise`."""
+        self._settings = settings
+
+    def apply(self, changes: Mapping[str, tuple[PortState, ...]]) -> list[str]:
+        """Send only what differs; returns the texts. After an exception the kernel must be synchronised."""
+        update = self._planner.update(changes)
+        texts = {family: difference_text(d) for family, d in update.differences.items() if d}
+        self._restore(texts)
+        self._flows.clean(update.udp)
+        return list(texts.values())
+
+    def synchronise(self, changes: Mapping[str, tuple[PortState, ...]]) -> list[str]:
+        """Bring everything in order, from whatever the kernel holds."""
+        states = self._planner.states() | dict(changes)
+        self._allow_localhost()
+        self._planner = Planner(self._settings, self._host())
+        self._planner.update(states)
+        texts = {family: everything_text(self._planner, family, self._found(family)) for family in Family}
+        self._restore(texts, fresh=True)
+        if self._worded is None:
+            self._worded = not self._difference()
+        self._flows.clean(self._planner.udp_expectations(), self._settings.service_ranges)
+        return list(texts.values())
+
+    def is_intact(self) -> bool:
+        """Whether all is still as we left it. Costs one question as long as nobody commits."""
+        if self._settings.nodeport_addresses and self._host() != self._planner.host:
+            return False
+        generation, began = self._kernel.iptables.generation(), self._clock()
+        if generation == self._generation or began < self._next_look:
+            return True
+        difference = self._difference(self._worded is not False)
+        self._next_look = self._clock() + _SHARE * (self._clock() - began)
+        if difference:
+            log.info("not as planned", what=difference)
+            self._next_look = 0.0
+            return False
+        self._generation = generation
+        return True
+
+    def remove(self) -> None:
+        """Leave nothing behind, but what the kubelet has made or others' rules jump to."""
+        iptables = self._kernel.iptables
+        for version in _VERSIONS.values():
+            there = parse(iptables.save(version))
+            chains: dict[str, set[str]] = {}
+            for table, name in there:
+                chains.setdefault(table, set()).add(name)
+            spared = {FIREWALL} if any(_KUBELET in known for known in chains.values()) else set()
+            bases = {chain: rules for chain, rules in there.items() if chain[1] in BASES}
+            text = removal_text(Found(chains, bases), referenced_by_others(there), spared)
+            if text:
+                iptables.restore(version, text)
+        self._generation = _UNKNOWN
+
+    def _restore(self, texts: Mapping[Family, str], fresh: bool = False) -> None:
+        """`fresh` if the texts make up for whatever others may have done before."""
+        iptables, before = self._kernel.iptables, self._kernel.iptables.generation()
+        generation, self._generation = self._generation, _UNKNOWN
+        for family, text in texts.items():
+            iptables.restore(_VERSIONS[family], text)
+        after = iptables.generation()
+        commits = sum(text.count("COMMIT\n") for text in texts.values())
+        if after == before + commits and (fresh or before == generation):
+            self._generation = after
+
+    def _difference(self, worded: bool = True) -> str:
+        for family, version in _VERSIONS.items():
+            found = differing(self._planner, family, self._kernel.iptables.save(version), worded)
+            if found:
+                return f"{found} ({family})"
+        return ""
+
+    def _found(self, family: Family) -> Found:
+        iptables, version = self._kernel.iptables, _VERSIONS[family]
+        wanted = dict.fromkeys(hook[:2] for hook in hooks(self._planner.style(family)))
+        hooked: dict[Chain, list[str]] = {chain: iptables.rules(version, *chain) for chain in wanted}
+        return Found(iptables.chains(version), hooked)
+
+    def _host(self) -> Host:
+        addresses = self._kernel.local_addresses() if self._settings.nodeport_addresses else ()
+        return Host(frozenset(addresses), self._is_liberal())
+
+    def _is_liberal(self) -> bool:
+        try:
+            return self._kernel.read_sysctl(_LIBERAL) != "0"
+        except OSError:  # connection tracking is not loaded yet, and then it has its defaults
+            return False
+
+    def _allow_localhost(self) -> None:
+        """The kernel routes nothing from or to 127.0.0.1 that was translated, unless it is told to."""
+        if Style(Family.IPV4, self._settings).nodeports_on_localhost:
+            self._kernel.write_sysctl(_LOCALNET, "1")
