@@ -77,7 +77,8 @@ ROWS: tuple[Row, ...] = (
         ("outside", "external@node-2", REFUSED),
         ("1c", "external", REFUSED),
         ("outside", "balancer@node-3", REFUSED),
-        ("node-2", "balancer", REFUSED),
+        # The rules of kube-proxy, which that mode writes, refuse to a node's own processes only cluster IPs.
+        ("node-2", "balancer", REFUSED, {"iptables": UNANSWERED}),
     ),
     *about("unready", ("1c", "cluster", REFUSED), ("outside", "node-port@node-2", REFUSED)),
     *about(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import socket
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 from fairway.kernel import sysctl
 from tests.behaviour.places import LAYOUT, NODES, OTHER_PORT, OUTER_RANGES, OUTSIDE, POD_PORT, PODS
@@ -23,6 +23,9 @@ class World:
 
 @contextlib.contextmanager
 def world() -> Iterator[World]:
+    # Where the kernel has modules, opening a socket loads them; sysctls are looked at before that.
+    socket.socket(socket.AF_INET6).close()
+    able = has_sctp()
     with network() as built, contextlib.ExitStack() as servers:
         nodes = {name: built.add_node() for name in LAYOUT}
         clients = {name: node.namespace for name, node in nodes.items()}
@@ -33,13 +36,46 @@ def world() -> Iterator[World]:
                 assert (made.ip, made.ip6) == (PODS[pod].v4, PODS[pod].v6)
                 clients[pod] = made.namespace
                 _serve(servers, made.namespace, f"{pod}+other", OTHER_PORT)
+                if able:
+                    servers.callback(SctpServer(made.namespace, pod, POD_PORT).close)
+                    servers.callback(SctpServer(made.namespace, f"{pod}+other", OTHER_PORT).close)
         _outside(built, nodes)
         _serve(servers, built.client, "outside", POD_PORT)
+        if able:
+            servers.callback(SctpServer(built.client, "outside", POD_PORT).close)
         yield World(built, nodes, clients | dict.fromkeys(OUTSIDE, built.client))
 
 
 def _serve(servers: contextlib.ExitStack, where: Namespace, name: str, port: int) -> None:
     servers.callback(Server(where, name, port).close)
+
+
+class SctpServer:
+    """Says to every association what the other servers say to connections."""
+
+    def __init__(self, where: Namespace, name: str, port: int) -> None:
+        self._name = name
+        self._socket = where.run(lambda: _listening(port))
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def close(self) -> None:
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+        self._socket.close()
+
+    def _accept(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                connection, peer = self._socket.accept()
+                with connection:
+                    connection.sendall(f"{self._name} {peer[0].removeprefix('::ffff:')}\n".encode())
+
+
+def _listening(port: int) -> socket.socket:
+    opened = socket.socket(socket.AF_INET6, socket.SOCK_STREAM, socket.IPPROTO_SCTP)
+    opened.bind(("::", port))
+    opened.listen(64)
+    return opened
 
 
 def _outside(built: Network, nodes: dict[str, Node]) -> None:
@@ -64,4 +100,4 @@ def has_sctp() -> bool:
         socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_SCTP).close()
     except OSError:
         return False
-    return Path("/proc/net/sctp").exists()
+    return True
