@@ -22,8 +22,8 @@ from .places import (
 )
 from .services import balancer_ip, cluster_ip, external_ip, node_port
 
-# Modes that relay by a process of the node: an endpoint doesn't see which Pod has asked. What comes from outside
-# and must show its address (policy Local) isn't relayed.
+# Modes that relay by a process of the node: an endpoint doesn't see which Pod has asked. What comes from
+# outside and must show its address (policy Local) isn't relayed.
 HIDING = frozenset({"userspace"})
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
@@ -36,10 +37,14 @@ def possible_cases() -> tuple[Case, ...]:
 
 
 def run_table(mode: str) -> Results:
+    return dict(checks(mode))
+
+
+def checks(mode: str) -> Iterator[tuple[str, str]]:
     """What is wrong with each case, each check of the flows and of fairness; empty where nothing is."""
     with world() as built, fleet(built, mode) as proxies:
         proxies.put(*SERVICES.values())
-        return dict(_checks(built, proxies, mode))
+        yield from _checks(built, proxies, mode)
 
 
 def _checks(built: World, proxies: Fleet, mode: str) -> Iterator[tuple[str, str]]:
@@ -74,7 +79,7 @@ def _answers(case: Case, expected: Expected) -> Iterator[Answer]:
     source = case.source if case.row.client in OUTSIDE else ""
     patience = SILENCE if Kind.DROPPED in expected.kinds else PATIENCE
     wanted, asked = set(expected.endpoints), 0
-    least, most = (3 * len(wanted) or 1), (40 * len(wanted) or 1)
+    least, most = (8 if expected.sticky else len(wanted) + 1), 40 * len(wanted) + 1
     while asked < least or (wanted and asked < most and not expected.sticky):
         answer = ask(case.protocol, *case.destination, source, patience)
         yield answer
@@ -85,8 +90,11 @@ def _answers(case: Case, expected: Expected) -> Iterator[Answer]:
 
 
 def main(mode: str) -> None:
-    for name, wrong in run_table(mode).items():
-        sys.stdout.write(json.dumps({"case": name, "wrong": wrong}) + "\n")
+    began = time.monotonic()
+    for name, wrong in checks(mode):
+        at = round(time.monotonic() - began, 1)
+        sys.stdout.write(json.dumps({"case": name, "wrong": wrong, "at": at}) + "\n")
+        sys.stdout.flush()
 
 
 if __name__ == "__main__":
