@@ -110,7 +110,8 @@ ROWS: tuple[Row, ...] = (
         # Inside the cluster any endpoint serves, as if the connection had gone out and come back.
         ("3c", "node-port@node-3", reaches("1a 1b 2a")),
         ("node-3", "node-port@node-3", reaches("1a 1b 2a", NODE)),
-        ("node-1", "node-port@node-1", reaches("1a 1b 2a", NODE)),
+        # In ipvs mode it is the same node, but by the address that the connection was made with.
+        ("node-1", "node-port@node-1", reaches("1a 1b 2a", NODE), {"ipvs": reaches("1a 1b 2a")}),
         ("3c", "external", reaches("1a 1b 2a")),
         ("node-3", "balancer", reaches("1a 1b 2a", NODE)),
         ("node-1", "external", reaches("1a 1b 2a", NODE)),

@@ -59,7 +59,7 @@ def _checks(built: World, proxies: Fleet, mode: str) -> Iterator[tuple[str, str]
 
 def _cases(built: World, mode: str, cases: list[Case]) -> Iterator[tuple[str, str]]:
     # Those that wait go first, so that the others run in the meantime.
-    cases.sort(key=lambda case: case.row.expects(mode).reaches)
+    cases.sort(key=lambda case: case.expects(mode).reaches)
     with ThreadPoolExecutor(AT_ONCE) as pool:
         runs = [(case, pool.submit(_run, built, case, mode)) for case in cases]
         for case, run in runs:
@@ -69,7 +69,7 @@ def _cases(built: World, mode: str, cases: list[Case]) -> Iterator[tuple[str, st
 def _run(built: World, case: Case, mode: str) -> str:
     namespaces.enter_path(built.clients[case.row.client].path)
     try:
-        return case.judge(list(_answers(case, case.row.expects(mode))), mode)
+        return case.judge(list(_answers(case, case.expects(mode))), mode)
     except OSError as error:
         return f"could not ask: {error}"
 

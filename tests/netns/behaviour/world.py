@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import socket
+import subprocess
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 from fairway.kernel import sysctl
 from tests.behaviour.places import LAYOUT, NODES, OTHER_PORT, OUTER_RANGES, OUTSIDE, POD_PORT, PODS
@@ -23,8 +25,7 @@ class World:
 
 @contextlib.contextmanager
 def world() -> Iterator[World]:
-    # Where the kernel has modules, opening a socket loads them; sysctls are looked at before that.
-    socket.socket(socket.AF_INET6).close()
+    _load_modules()
     able = has_sctp()
     with network() as built, contextlib.ExitStack() as servers:
         nodes = {name: built.add_node() for name in LAYOUT}
@@ -87,6 +88,13 @@ def _outside(built: Network, nodes: dict[str, Node]) -> None:
     for name in nodes:
         for network_range, gateway in zip(OUTER_RANGES[name], (NODES[name].v4, NODES[name].v6), strict=True):
             built.client.ip(f"route add {network_range} via {gateway}")
+
+
+def _load_modules() -> None:
+    """Where the kernel has modules. Bridges must call netfilter, or answers between Pods of a node pass it by."""
+    socket.socket(socket.AF_INET6).close()
+    if not Path("/proc/sys/net/bridge").exists():
+        subprocess.run(["modprobe", "br_netfilter"], check=True)
 
 
 def _answer_every_error() -> None:
