@@ -30,10 +30,9 @@ AT_ONCE = 24
 Results = dict[str, str]
 
 
-def possible_cases() -> tuple[Case, ...]:
-    """Those of the table that this kernel can send packets for."""
-    able = has_sctp()
-    return tuple(case for case in TABLE if able or case.protocol != "sctp")
+def possible_cases(mode: str, sctp: bool) -> tuple[Case, ...]:
+    """Those of the table that a kernel, with SCTP or without, can send packets for."""
+    return tuple(case for case in TABLE if case.is_possible(mode) and (sctp or case.protocol != "sctp"))
 
 
 def run_table(mode: str) -> Results:
@@ -48,10 +47,11 @@ def checks(mode: str) -> Iterator[tuple[str, str]]:
 
 
 def _checks(built: World, proxies: Fleet, mode: str) -> Iterator[tuple[str, str]]:
+    cases = possible_cases(mode, has_sctp())
     for setting, changes in SETTINGS.items():
         if setting:
             proxies.configure(**changes)
-        yield from _cases(built, mode, [case for case in possible_cases() if case.row.setting == setting])
+        yield from _cases(built, mode, [case for case in cases if case.row.setting == setting])
     proxies.configure()
     yield from run_story(built, proxies)
     yield from fairness(built, proxies, mode)
