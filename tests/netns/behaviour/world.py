@@ -91,7 +91,7 @@ def _outside(built: Network, nodes: dict[str, Node]) -> None:
 
 
 def _load_modules() -> None:
-    """Where the kernel has some. Bridges must call netfilter, or answers between Pods of a node pass it by."""
+    """Bridges must call netfilter, or answers between two Pods of a node pass it by."""
     socket.socket(socket.AF_INET6).close()
     if not Path("/proc/sys/net/bridge").exists():
         subprocess.run(["modprobe", "br_netfilter"], check=True)
