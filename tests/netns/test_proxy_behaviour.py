@@ -1,7 +1,7 @@
 """The behaviour table, in every proxy mode, with real packets (spec 4.5 to 4.8).
 
-The table is run once for a mode, as a whole; each of its cases is a test then. The host's kernel may lack IPVS,
-so that mode runs in a user-mode Linux, which also has SCTP.
+The table is run once for a mode, as a whole; each of its cases is a test then. The host's kernel may lack
+IPVS, so that mode runs in a user-mode Linux, which also has SCTP.
 """
 
 from __future__ import annotations

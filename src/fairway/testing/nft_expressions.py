@@ -8,17 +8,10 @@ from __future__ import annotations
 
 import ipaddress
 import zlib
-from collections.abc import Collection
 from fractions import Fraction
 
 from fairway.testing.tracing import Chooser, Packet, UnknownRule
-
-PRIORITY_NONE = "0:0"
-_OPERATORS = frozenset({"map", "vmap", "set", "==", "!=", "{"})
-
-
-class NoMatch(Exception):
-    """The rule doesn't apply to this packet."""
+from fairway.testing.walking import NoMatch, Passage
 
 
 class Words:
@@ -54,27 +47,17 @@ class Words:
             raise UnknownRule(f"expected {word!r}: {self.rule}")
 
 
-class Header:
-    """The packet on its way through a node, with all that rules may read and change."""
-
-    def __init__(self, packet: Packet, local: Collection[str], chooser: Chooser) -> None:
-        self.packet = packet
-        self.local, self.chooser = local, chooser
-        self.mark, self.priority = 0, PRIORITY_NONE
-        self.translated = self.masqueraded = False
-
-
-def concatenation(words: Words, header: Header) -> str:
+def concatenation(words: Words, passage: Passage) -> str:
     """One or more expressions, joined by dots."""
-    values = [_primary(words, header)]
+    values = [_primary(words, passage)]
     while words.accept("."):
-        values.append(_primary(words, header))
+        values.append(_primary(words, passage))
     return " . ".join(values)
 
 
-def _primary(words: Words, header: Header) -> str:
+def _primary(words: Words, passage: Passage) -> str:
     """One expression, with the operation that may follow it."""
-    value = _field(words, header)
+    value = _field(words, passage)
     if words.accept("&"):
         return _masked(value, words.take())
     for sign, name in (("or", "|"), ("xor", "^")):
@@ -84,14 +67,14 @@ def _primary(words: Words, header: Header) -> str:
     return value
 
 
-def _field(words: Words, header: Header) -> str:
-    packet, head = header.packet, words.take()
+def _field(words: Words, passage: Passage) -> str:
+    packet, head = passage.packet, words.take()
     match head:
         case "ip" | "ip6" if words.next in ("saddr", "daddr"):
             _of_family(head, packet)
             return packet.source if words.take() == "saddr" else packet.destination
         case "meta":
-            return _meta(words.take(), header, words)
+            return _meta(words.take(), passage, words)
         case "th" | "tcp" | "udp" | "sctp":
             words.expect("dport")
             if head not in ("th", packet.protocol):
@@ -100,13 +83,13 @@ def _field(words: Words, header: Header) -> str:
         case "fib":
             address = packet.source if words.take() == "saddr" else packet.destination
             words.expect("type")
-            return "local" if address in header.local else "unicast"
+            return "local" if address in passage.local else "unicast"
         case "ct":
-            return _connection(words.take(), header, words)
+            return _connection(words.take(), passage, words)
         case "numgen":
-            return _number(words, header.chooser)
+            return _number(words, passage.chooser)
         case "jhash":
-            return _hash(words, header)
+            return _hash(words, passage)
     raise UnknownRule(f"{head!r} in: {words.rule}")
 
 
@@ -115,25 +98,25 @@ def _of_family(name: str, packet: Packet) -> None:
         raise NoMatch
 
 
-def _meta(name: str, header: Header, words: Words) -> str:
+def _meta(name: str, passage: Passage, words: Words) -> str:
     known = {
-        "l4proto": header.packet.protocol,
-        "mark": f"{header.mark:#x}",
-        "priority": header.priority,
-        "iifname": header.packet.interface,
+        "l4proto": passage.packet.protocol,
+        "mark": f"{passage.mark:#x}",
+        "priority": passage.priority,
+        "iifname": passage.packet.interface,
     }
     if name not in known:
         raise UnknownRule(f"meta {name} in: {words.rule}")
     return known[name]
 
 
-def _connection(name: str, header: Header, words: Words) -> str:
+def _connection(name: str, passage: Passage, words: Words) -> str:
     """Of a connection that begins with this packet."""
     if name not in ("state", "status"):
         raise UnknownRule(f"ct {name} in: {words.rule}")
     if name == "state":
         return "new"
-    return "dnat" if header.translated else "none"
+    return "dnat" if passage.translated else "none"
 
 
 def _number(words: Words, chooser: Chooser) -> str:
@@ -146,9 +129,9 @@ def _number(words: Words, chooser: Chooser) -> str:
     return str(offset + chooser.choose([Fraction(1, count)] * count))
 
 
-def _hash(words: Words, header: Header) -> str:
+def _hash(words: Words, passage: Passage) -> str:
     """Not the kernel's function, but one that is as good at telling clients apart."""
-    key = concatenation(words, header)
+    key = concatenation(words, passage)
     words.expect("mod")
     modulus = int(words.take())
     words.expect("seed")

@@ -6,40 +6,16 @@ that isn't known is an error, never a guess.
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Mapping, MutableMapping
-from dataclasses import dataclass
 from typing import Protocol
 
-from fairway.testing.nft_expressions import Header, NoMatch, Words, concatenation, equal
+from fairway.testing.nft_expressions import Words, concatenation, equal
 from fairway.testing.tracing import UnknownRule
+from fairway.testing.walking import ACCEPTED, GO_ON, Next, NoMatch, Passage, Step
 
 _CHANGES = ("update", "add", "delete")
 
 
-class Step(enum.StrEnum):
-    """What comes after a rule."""
-
-    CONTINUE = "continue"
-    JUMP = "jump"
-    GOTO = "goto"
-    RETURN = "return"
-    ACCEPT = "accept"
-    DROP = "drop"
-    REJECT = "reject"
-
-
-@dataclass(frozen=True, slots=True)
-class Next:
-    step: Step
-    chain: str = ""
-
-    @property
-    def is_final(self) -> bool:
-        return self.step in (Step.ACCEPT, Step.DROP, Step.REJECT)
-
-
-GO_ON, ACCEPTED = Next(Step.CONTINUE), Next(Step.ACCEPT)
 _PLAIN = {"drop": Next(Step.DROP), "accept": ACCEPTED, "return": Next(Step.RETURN)}
 
 
@@ -53,15 +29,20 @@ class NamedSet(Protocol):
 class Sets:
     """The sets and maps of a table, and what packets have added to them."""
 
-    def __init__(self, sets: Mapping[str, NamedSet], written: MutableMapping[str, dict[str, str]]) -> None:
-        self._sets, self._written = sets, written
+    def __init__(
+        self,
+        family: str,
+        sets: Mapping[str, NamedSet],
+        written: MutableMapping[tuple[str, str], dict[str, str]],
+    ) -> None:
+        self._family, self._sets, self._written = family, sets, written
 
     def find(self, name: str, key: str) -> str:
         """The value of a key, or for a set, nothing; the rule is left if it isn't there."""
         known = self._sets.get(name)
         if known is None:
             raise UnknownRule(f"there is no set @{name}")
-        elements = {**known.elements, **self._written.get(name, {})}
+        elements = {**known.elements, **self._written.get((self._family, name), {})}
         if key in elements:
             return elements[key]
         if "interval" in known.definition:
@@ -72,95 +53,95 @@ class Sets:
 
     def write(self, name: str, key: str, value: str) -> None:
         """What exists is refreshed, never overwritten."""
-        self._written.setdefault(name, {}).setdefault(key, value)
+        self._written.setdefault((self._family, name), {}).setdefault(key, value)
 
     def remove(self, name: str, key: str) -> None:
-        if self._written.get(name, {}).pop(key, None) is None:
+        if self._written.get((self._family, name), {}).pop(key, None) is None:
             raise NoMatch
 
 
-def carry_out(rule: str, header: Header, sets: Sets) -> Next:
-    """Change the header as the rule says; raises `NoMatch` if the rule doesn't apply."""
+def carry_out(rule: str, passage: Passage, sets: Sets) -> Next:
+    """Change the passage as the rule says; raises `NoMatch` if the rule doesn't apply."""
     words, after = Words(rule), GO_ON
     while words:
         if after is not GO_ON:
             raise UnknownRule(f"words after the verdict: {rule}")
-        after = _statement(words, header, sets)
+        after = _statement(words, passage, sets)
     return after
 
 
-def _statement(words: Words, header: Header, sets: Sets) -> Next:
+def _statement(words: Words, passage: Passage, sets: Sets) -> Next:
     head = words.next
     if head in _PLAIN:
         return _PLAIN[words.take()]
     if head in ("jump", "goto"):
         return Next(Step(words.take()), words.take())
     if head == "reject":
-        return _reject(words, header)
+        return _reject(words, passage)
     if head == "masquerade":
-        return _masquerade(words, header)
+        return _masquerade(words, passage)
     if head == "dnat":
-        return _translate(words, header, sets)
+        return _translate(words, passage, sets)
     if head in _CHANGES:
-        return _change(words, header, sets)
+        return _change(words, passage, sets)
     for field in ("mark", "priority"):
         if words.accept("meta", field, "set"):
-            return _assign(field, words, header, sets)
-    return _match(words, header, sets)
+            return _assign(field, words, passage, sets)
+    return _match(words, passage, sets)
 
 
-def _reject(words: Words, header: Header) -> Next:
+def _reject(words: Words, passage: Passage) -> Next:
     for word in ("reject", "with"):
         words.expect(word)
     kind, how = words.take(), words.take()
     if how not in ("reset", "port-unreachable"):
         raise UnknownRule(words.rule)
-    if kind == "tcp" and header.packet.protocol != "tcp":
+    if kind == "tcp" and passage.packet.protocol != "tcp":
         raise NoMatch
     return Next(Step.REJECT)
 
 
-def _masquerade(words: Words, header: Header) -> Next:
+def _masquerade(words: Words, passage: Passage) -> Next:
     words.expect("masquerade")
     words.accept("fully-random")
-    header.masqueraded = True
+    passage.masqueraded = True
     return ACCEPTED
 
 
-def _translate(words: Words, header: Header, sets: Sets) -> Next:
+def _translate(words: Words, passage: Passage, sets: Sets) -> Next:
     words.take()
     words.take()  # the family, which is the table's
     words.expect("to")
-    address, port = _looked_up(words, header, sets).split(" . ")
-    header.packet, header.translated = header.packet.to(address, int(port)), True
+    address, port = _looked_up(words, passage, sets).split(" . ")
+    passage.packet, passage.translated = passage.packet.to(address, int(port)), True
     return ACCEPTED
 
 
-def _assign(field: str, words: Words, header: Header, sets: Sets) -> Next:
+def _assign(field: str, words: Words, passage: Passage, sets: Sets) -> Next:
     if words.accept("none"):
-        header.priority = "0:0"
+        passage.priority = "0:0"
     elif field == "priority":
-        header.priority = _looked_up(words, header, sets)
+        passage.priority = _looked_up(words, passage, sets)
     else:
-        header.mark = int(_looked_up(words, header, sets), 0)
+        passage.mark = int(_looked_up(words, passage, sets), 0)
     return GO_ON
 
 
-def _looked_up(words: Words, header: Header, sets: Sets) -> str:
+def _looked_up(words: Words, passage: Passage, sets: Sets) -> str:
     """A value: an expression itself, or what a map has for it."""
-    value = concatenation(words, header)
+    value = concatenation(words, passage)
     return sets.find(words.take()[1:], value) if words.accept("map") else value
 
 
-def _change(words: Words, header: Header, sets: Sets) -> Next:
+def _change(words: Words, passage: Passage, sets: Sets) -> Next:
     """`update @NAME { KEY timeout 60s : VALUE }`"""
     how, name = words.take(), words.take()[1:]
     words.expect("{")
-    key = concatenation(words, header)
+    key = concatenation(words, passage)
     if words.accept("timeout"):
         words.take()
     words.expect(":")
-    value = concatenation(words, header)
+    value = concatenation(words, passage)
     words.expect("}")
     if how == "delete":
         sets.remove(name, key)
@@ -169,8 +150,8 @@ def _change(words: Words, header: Header, sets: Sets) -> Next:
     return GO_ON
 
 
-def _match(words: Words, header: Header, sets: Sets) -> Next:
-    value = concatenation(words, header)
+def _match(words: Words, passage: Passage, sets: Sets) -> Next:
+    value = concatenation(words, passage)
     if words.accept("vmap"):
         return _verdict(sets.find(words.take()[1:], value))
     wanted_not = words.accept("!=")

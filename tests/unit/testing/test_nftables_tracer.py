@@ -1,74 +1,29 @@
-"""The behaviour table through the rules of nftables mode, read as text; and that a wrong rule shows."""
+"""How packets are followed through nftables, and that a wrong rule shows in the behaviour table."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from fractions import Fraction
 
 import pytest
 
-from fairway.kernel.conntrack import FakeConntrack
-from fairway.kernel.fake_nftables import FakeNftables, FakeTable
-from fairway.proxy.changes import Tracker
-from fairway.proxy.nftables.applier import Applier, Kernel
+from fairway.kernel.fake_nftables import FakeTable
 from fairway.proxy.nftables.ruleset import TABLE as TABLE_NAME
-from fairway.proxy.settings import Settings
-from fairway.proxy.topology import Place
 from fairway.testing.nftables_tracer import NftablesTracer
 from fairway.testing.tracing import Packet, UnknownRule, Verdict
-from tests.behaviour.expectations import Case
-from tests.behaviour.places import CLUSTER_CIDRS, NODES, SERVICE_RANGES, ZONES, local_addresses
-from tests.behaviour.rows import SETTINGS as CONFIGURATIONS
+from tests.behaviour.places import NODES
 from tests.behaviour.rows import TABLE
-from tests.behaviour.services import SERVICES, cluster_ip, service, slices
-from tests.behaviour.traced import answers, probabilities
+from tests.behaviour.services import cluster_ip
+from tests.behaviour.traced import answers
+from tests.unit.testing.nodes import SETTINGS, nftables_tracer
 
 PLAIN = [case for case in TABLE if not case.row.setting]
-SETTINGS = Settings(cluster_cidrs=CLUSTER_CIDRS, service_ranges=SERVICE_RANGES)
-
-
-def programmed(node: str, settings: Settings = SETTINGS) -> FakeNftables:
-    """A node's kernel with all Services of the table in it."""
-    nft, tracker = FakeNftables(), Tracker(Place(node, ZONES[node]))
-    kernel = Kernel(nft, FakeConntrack(), lambda: local_addresses(node))
-    for given in SERVICES.values():
-        made = service(given)
-        tracker.service_changed(made.metadata.key, None, made)
-        for view in slices(given):
-            tracker.slice_changed(view.metadata.key, None, view)
-    Applier(kernel, settings, node).synchronise(tracker.take())
-    return nft
-
-
-def tracers(settings: Settings = SETTINGS) -> dict[str, NftablesTracer]:
-    return {node: NftablesTracer(programmed(node, settings).tables, local_addresses(node)) for node in NODES}
 
 
 @pytest.fixture(scope="module")
-def configured() -> dict[str, dict[str, NftablesTracer]]:
-    return {name: tracers(replace(SETTINGS, **changes)) for name, changes in CONFIGURATIONS.items()}
-
-
-@pytest.fixture(scope="module")
-def nodes(configured: dict[str, dict[str, NftablesTracer]]) -> dict[str, NftablesTracer]:
-    return configured[""]
-
-
-@pytest.mark.parametrize("case", TABLE, ids=lambda case: case.name)
-def test_a_row_of_the_table_holds_by_the_rules_text(
-    configured: dict[str, dict[str, NftablesTracer]], case: Case
-) -> None:
-    assert case.judge(answers(configured[case.row.setting], case), "nftables") == ""
-
-
-def test_all_endpoints_of_a_row_are_equally_likely(nodes: dict[str, NftablesTracer]) -> None:
-    for case in PLAIN:
-        endpoints = case.row.expects("nftables").endpoints
-        if endpoints:
-            fair = dict.fromkeys(endpoints, Fraction(1, len(endpoints)))
-            assert probabilities(nodes, case) == fair, case.name
+def nodes() -> dict[str, NftablesTracer]:
+    return {node: nftables_tracer(node, SETTINGS) for node in NODES}
 
 
 def test_a_trace_names_the_rules_that_were_hit(nodes: dict[str, NftablesTracer]) -> None:
@@ -123,7 +78,7 @@ def shape(rule: str) -> str:
 
 
 def shapes() -> list[str]:
-    chains = programmed("node-1").tables["ip", TABLE_NAME].chains
+    chains = nftables_tracer("node-1", SETTINGS).tables["ip", TABLE_NAME].chains
     found = dict.fromkeys(shape(rule) for rules in chains.values() for rule in rules)
     return [each for each in found if not each.startswith(UNSEEN)]
 
