@@ -36,7 +36,7 @@ class NodeProxy:
         path = world.nodes[node].namespace.path
         self.node = node
         self.tracker = Tracker(Place(node, ZONES[node]))
-        self._worker = ThreadPoolExecutor(1, f"proxy-{node}", namespaces.enter_path, (path,))
+        self.worker = ThreadPoolExecutor(1, f"proxy-{node}", namespaces.enter_path, (path,))
         self._stack = contextlib.ExitStack()
         chosen = replace(settings_of(node), **settings)
         self.mode: Mode[Settings] = self.run(
@@ -46,7 +46,7 @@ class NodeProxy:
 
     def run(self, work: Callable[[], T]) -> T:
         """In the one thread that all calls of a mode come from."""
-        return self._worker.submit(work).result()
+        return self.worker.submit(work).result()
 
     def apply(self) -> None:
         changes = self.tracker.take()
@@ -67,7 +67,7 @@ class NodeProxy:
             self.run(self.mode.remove)
             self.run(self._stack.close)
         finally:
-            self._worker.shutdown()
+            self.worker.shutdown()
 
 
 class Fleet:
