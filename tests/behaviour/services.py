@@ -74,6 +74,7 @@ class Given:
     labels: dict[str, str] = field(default_factory=dict)
     two_ports: bool = False
     ip_mode: str = "VIP"
+    protocols: tuple[str, ...] = PROTOCOLS
 
 
 def _plain(*pods: str) -> tuple[Behind, ...]:
@@ -164,9 +165,9 @@ def slices(given: Given) -> list[EndpointSlice]:
 
 
 def _slice(given: Given, family: int, number: int, chosen: Iterable[Behind]) -> EndpointSlice:
-    ports = [{"name": f"web-{p.lower()}", "port": number, "protocol": p} for p in PROTOCOLS]
+    ports = [{"name": f"web-{p.lower()}", "port": number, "protocol": p} for p in given.protocols]
     if given.two_ports:
-        ports += [{"name": f"other-{p.lower()}", "port": OTHER_PORT, "protocol": p} for p in PROTOCOLS]
+        ports += [{"name": f"other-{p.lower()}", "port": OTHER_PORT, "protocol": p} for p in given.protocols]
     manifest = {
         "metadata": {
             "name": f"{given.name}-{family}-{number}",
@@ -195,7 +196,7 @@ def _endpoint(entry: Behind, family: int) -> dict[str, Any]:
 def _ports(given: Given) -> Iterable[dict[str, Any]]:
     numbers = {"web": SERVICE_PORT} | ({"other": OTHER_SERVICE_PORT} if given.two_ports else {})
     for label, number in numbers.items():
-        for protocol in PROTOCOLS:
+        for protocol in given.protocols:
             yield {
                 "name": f"{label}-{protocol.lower()}",
                 "port": number,

@@ -101,14 +101,14 @@ class Servers:
 
 def test_no_request_fails_while_endpoints_are_replaced_one_by_one(built: World, proxies: Fleet) -> None:
     servers, current = Servers(built), ["1a", "2a", "3a"]
-    proxies.put(Given(SERVICE, _ready(current)))
+    proxies.put(_given(_ready(current)))
     with Load(built) as load:
         for old, new in ROLLING:
             current.remove(old)
-            proxies.put(Given(SERVICE, (*_ready(current), Behind(new), leaving(old))))
+            proxies.put(_given((*_ready(current), Behind(new), leaving(old))))
             current.append(new)
             load.answered(10)
-            proxies.put(Given(SERVICE, _ready(current)))
+            proxies.put(_given(_ready(current)))
             servers.close(old)
             load.answered(20)
             servers.open(old)
@@ -117,13 +117,13 @@ def test_no_request_fails_while_endpoints_are_replaced_one_by_one(built: World, 
 
 
 def test_no_connection_through_an_endpoint_that_is_leaving_is_cut(built: World, proxies: Fleet) -> None:
-    proxies.put(Given(SERVICE, _ready(["1a"])))
+    proxies.put(_given(_ready(["1a"])))
     address = destination(SERVICE, "cluster", 4)[0]
     with contextlib.closing(built.clients["2c"].socket()) as held:
         held.connect((address, SERVICE_PORT))
         assert held.recv(100)
-        proxies.put(Given(SERVICE, (leaving("1a"), Behind("2a"))))
-        proxies.put(Given(SERVICE, _ready(["2a"])))
+        proxies.put(_given((leaving("1a"), Behind("2a"))))
+        proxies.put(_given(_ready(["2a"])))
         held.sendall(b"still here")
         assert held.recv(100) == b"still here"
 
@@ -132,7 +132,7 @@ async def test_rules_that_someone_wipes_are_put_back_and_traffic_flows_again(
     request: pytest.FixtureRequest, built: World, proxies: Fleet
 ) -> None:
     mode = request.node.callspec.params["proxies"]
-    proxies.put(Given(SERVICE, _ready(["1a", "2a"])))
+    proxies.put(_given(_ready(["1a", "2a"])))
     first = proxies.proxies[0]
     with _watched(first) as watching:
         running = asyncio.create_task(watching.run())
@@ -166,6 +166,10 @@ async def _reached(built: World) -> Kind:
         return ask("tcp", *destination(SERVICE, "cluster", 4), "", 0.3).kind
 
     return await asyncio.to_thread(namespaces.run_inside, built.clients["1c"].path, asking)
+
+
+def _given(endpoints: tuple[Behind, ...]) -> Given:
+    return Given(SERVICE, endpoints, protocols=("TCP",))
 
 
 def _ready(names: list[str]) -> tuple[Behind, ...]:
