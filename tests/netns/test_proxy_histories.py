@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 
 from fairway.kernel import namespaces
 from fairway.proxy import modes
@@ -77,8 +77,10 @@ def benches() -> Iterator[tuple[Bench, Bench]]:
 @pytest.mark.parametrize("mode", HERE)
 @given(beginning=beginnings(), history=histories(longest=8))
 @settings(
-    max_examples=10,
+    max_examples=8,
     deadline=None,
+    # Finding a shorter history would take minutes here, where each step is programmed twice.
+    phases=(Phase.explicit, Phase.reuse, Phase.generate),
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 def test_step_by_step_leads_where_a_fresh_start_leads(

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from tests.netns.topology import Namespace
@@ -57,26 +58,36 @@ def _elements(body: dict[str, Any]) -> object:
     return pools
 
 
+# Chains that the rules of all Services stand in, in an order that is a matter of history.
+_SHARED = ("KUBE-SERVICES", "KUBE-NODEPORTS", "KUBE-EXTERNAL-SERVICES", "KUBE-PROXY-FIREWALL")
+_FRONTEND = re.compile(r"(-d \S+ )?-p \S+ .*--dport \d+")
+
+
 def _iptables(where: Namespace) -> object:
-    """Rules in their order, chains without: in which order those were made is of no consequence."""
     return {
-        program: sorted(_without_counters(where.command(program)).splitlines())
+        program: sorted(_placed_rules(where.command(program)))
         for program in ("iptables-save", "ip6tables-save")
     }
 
 
-def _without_counters(text: str) -> str:
-    rules = [line for line in text.splitlines() if not line.startswith(("#", "COMMIT"))]
-    chains: dict[str, int] = {}
-    numbered = []
-    for rule in rules:
-        if rule.startswith("-A "):
-            chain = rule.split(" ", 2)[1]
-            chains[chain] = chains.get(chain, 0) + 1
-            # A rule's place in its chain matters.
-            rule = f"{chain} {chains[chain]:4} {rule}"
-        numbered.append(re.sub(r"\[\d+:\d+\]", "", rule))
-    return "\n".join(numbered)
+def _placed_rules(text: str) -> Iterator[str]:
+    """Every chain and every rule, with the rule's place where that decides anything."""
+    before: Counter[str] = Counter()
+    table = ""
+    for line in text.splitlines():
+        if line.startswith("*"):
+            table = line
+        if not line.startswith("-A "):
+            if not line.startswith(("#", "COMMIT")):
+                yield f"{table} {line.partition(' [')[0]}"
+            continue
+        _, chain, rule = line.split(" ", 2)
+        owner = f"{table} {chain}"
+        if chain in _SHARED and (frontend := _FRONTEND.search(rule)):
+            # Only among rules for the same address and port does the first one win.
+            owner += re.sub(r' -m comment --comment "[^"]*"', "", frontend[0])
+        before[owner] += 1
+        yield f"{owner} {before[owner]:4} {rule}"
 
 
 def _ipvs(where: Namespace) -> object:
