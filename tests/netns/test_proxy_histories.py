@@ -77,7 +77,7 @@ def benches() -> Iterator[tuple[Bench, Bench]]:
 @pytest.mark.parametrize("mode", HERE)
 @given(beginning=beginnings(), history=histories(longest=8))
 @settings(
-    max_examples=8,
+    max_examples=6,
     deadline=None,
     # Finding a shorter history would take minutes here, where each step is programmed twice.
     phases=(Phase.explicit, Phase.reuse, Phase.generate),
