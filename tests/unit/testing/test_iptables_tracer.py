@@ -97,7 +97,7 @@ def shapes() -> list[tuple[str, str]]:
     )
     return [
         (chain, rule)
-        for chain, rule in found
+        for chain, rule in sorted(found)
         if " -j " in f" {rule}" and not rule.startswith(UNSEEN) and (chain, rule) not in UNSEEN_AT
     ]
 

@@ -80,7 +80,7 @@ def shape(rule: str) -> str:
 def shapes() -> list[str]:
     chains = nftables_tracer("node-1", SETTINGS).tables["ip", TABLE_NAME].chains
     found = dict.fromkeys(shape(rule) for rules in chains.values() for rule in rules)
-    return [each for each in found if not each.startswith(UNSEEN)]
+    return [each for each in sorted(found) if not each.startswith(UNSEEN)]
 
 
 @pytest.fixture(scope="module")
