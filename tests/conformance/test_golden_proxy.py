@@ -9,6 +9,7 @@ import os
 import random
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -30,6 +31,7 @@ from tests.conformance.proxy_cases import (
     settings,
     tracker,
 )
+from tests.conformance.replay_proxy import recorded_machine, replay
 from tests.netns.topology import Namespace
 
 DEVIATIONS = set(re.findall(r"^\| `proxy: ([\w.-]+)` \|", COMPATIBILITY.read_text(), re.MULTILINE))
@@ -70,16 +72,8 @@ def test_one_object_after_the_other_leads_to_the_same_rules(case: Case) -> None:
 
 @pytest.fixture
 def namespace() -> Iterator[Namespace]:
-    space = Namespace("golden")
-    space.ip(
-        "link add eth0 type veth peer name peer0",
-        "link set peer0 up",
-        f"addr add {ADDRESSES[0]}/24 dev eth0",
-        f"addr add {ADDRESSES[1]}/64 dev eth0 nodad",
-        "link set eth0 up",
-    )
-    yield space
-    space.close()
+    with recorded_machine() as space:
+        yield space
 
 
 @pytest.mark.root
@@ -99,3 +93,11 @@ def test_iptables_save_prints_what_it_printed_after_kube_proxy(case: Case, names
 
     namespace.run(work)
     check(case, {4: namespace.command("iptables-save"), 6: namespace.command("ip6tables-save")})
+
+
+@pytest.mark.root
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+@pytest.mark.parametrize("name", ["dual-stack-cluster-cidr", "load-balancer-local"])
+def test_the_command_fed_by_an_api_server_writes_the_same(name: str, tmp_path: Path) -> None:
+    (case,) = (case for case in cases() if case["id"] == name)
+    assert replay(case, tmp_path) == ""

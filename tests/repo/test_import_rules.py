@@ -13,6 +13,7 @@ COMPONENTS = {"apiserver", "controllers", "proxy", "dns", "ingress", "lb", "node
 COMPOSITION = {"cli", "cluster"}
 IMPURE = ("asyncio", "socket", "subprocess", "fairway.kernel", "fairway.client")
 PURE_NAMES = {"plan", "model", "ruleset", "topology", "changes", "wire", "layout", "route", "negotiate"}
+PURE_NAMES |= {"port_rules", "fixed", "style", "restore", "saved", "comparison"}
 
 
 def modules() -> Iterator[Path]:

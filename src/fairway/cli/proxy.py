@@ -72,6 +72,8 @@ def command(
         named: dict[str, Any] = (
             {"hostname_override": hostname_override.strip().lower()} if hostname_override else {}
         )
-        run_component("proxy", run(Config(publish_progress=publish_progress, **named, **options)))
+        run_component(
+            "proxy", run(Config(proxy_mode=proxy_mode, publish_progress=publish_progress, **named, **options))
+        )
     except (ModeNotBuilt, KubeConfigError, NftablesError) as error:
         raise click.ClickException(str(error)) from error

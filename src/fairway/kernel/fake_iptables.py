@@ -42,9 +42,6 @@ class FakeIptables:
     def chains(self, version: int) -> Mapping[str, frozenset[str]]:
         return {table: frozenset(self.tables[version, table]) for table in TABLES}
 
-    def rules(self, version: int, table: str, chain: str) -> list[str]:
-        return list(self.tables[version, table].get(chain, ()))
-
     def save(self, version: int) -> str:
         lines: list[str] = []
         for table in TABLES:

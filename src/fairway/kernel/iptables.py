@@ -12,6 +12,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Protocol
 
@@ -41,9 +42,6 @@ class Iptables(Protocol):
     def chains(self, version: int) -> Mapping[str, frozenset[str]]:
         """The names of all chains, by table."""
 
-    def rules(self, version: int, table: str, chain: str) -> list[str]:
-        """Without the leading `-A CHAIN`; none for a chain that doesn't exist."""
-
     def save(self, version: int) -> str:
         """All tables, as text."""
 
@@ -57,12 +55,11 @@ class NftIptables:
     """The real thing, in the network namespace of the thread that makes it, wherever it is used later."""
 
     def __init__(self) -> None:
-        self._programs = {version: _find(name) for version, name in _PROGRAMS.items()}
         self._namespace = os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
         self._socket = nfnetlink.Socket()
 
     def restore(self, version: int, text: str) -> None:
-        done = self._run(f"{self._programs[version]}-restore", *_WAIT, "--noflush", "--counters", text=text)
+        done = self._run(f"{_program(version)}-restore", *_WAIT, "--noflush", "--counters", text=text)
         if done.returncode:
             raise IptablesError(explain(done.stderr, text))
 
@@ -75,13 +72,8 @@ class NftIptables:
                 found[table].add(name)
         return {table: frozenset(known) for table, known in found.items()}
 
-    def rules(self, version: int, table: str, chain: str) -> list[str]:
-        done = self._run(self._programs[version], *_WAIT, "-t", table, "-S", chain)
-        start = f"-A {chain} "
-        return [line[len(start) :] for line in done.stdout.splitlines() if line.startswith(start)]
-
     def save(self, version: int) -> str:
-        done = self._run(f"{self._programs[version]}-save")
+        done = self._run(f"{_program(version)}-save")
         if done.returncode:
             raise IptablesError(explain(done.stderr))
         return done.stdout
@@ -114,7 +106,9 @@ def explain(complaint: str, text: str = "") -> str:
     return f"{said or 'refused without a reason'}{quoted}"
 
 
-def _find(name: str) -> str:
+@cache
+def _program(version: int) -> str:
+    name = _PROGRAMS[version]
     found = shutil.which(name) or shutil.which(name, path=_FOLDERS)
     if found is None:
         raise IptablesError(f"{name} is missing: install the package iptables")

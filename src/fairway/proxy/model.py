@@ -197,7 +197,7 @@ def _endpoint(ip: str, port: int, view: objects.Endpoint) -> Endpoint:
         port,
         view.node_name or "",
         ready,
-        ready if conditions.serving is None else conditions.serving,
+        conditions.serving is not False,
         bool(conditions.terminating),
         tuple(sorted(zone.name for zone in hints.for_zones or ())) if hints else (),
         tuple(sorted(node.name for node in hints.for_nodes or ())) if hints else (),

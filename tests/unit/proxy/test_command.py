@@ -70,7 +70,7 @@ def test_node_ports_can_be_narrowed_to_the_primary_address(started: list[Config]
     assert started[0].nodeport_addresses == ("primary",)
 
 
-@pytest.mark.parametrize("mode", ["iptables", "ipvs", "userspace", "magic"])
+@pytest.mark.parametrize("mode", ["ipvs", "userspace", "magic"])
 def test_modes_that_are_not_there_are_named_in_a_clear_error(started: list[Config], mode: str) -> None:
     code, output = invoke("--proxy-mode", mode)
     assert code == 1

@@ -15,11 +15,10 @@ from fairway.kernel.conntrack import Conntrack
 from fairway.kernel.iptables import Iptables
 from fairway.proxy.changes import PortState
 from fairway.proxy.flow_cleaning import FlowCleaner
-from fairway.proxy.iptables.comparison import BASES, differing, parse, referenced_by_others
-from fairway.proxy.iptables.fixed import Chain, hooks
-from fairway.proxy.iptables.names import FIREWALL
+from fairway.proxy.iptables.comparison import differing
 from fairway.proxy.iptables.plan import Planner
-from fairway.proxy.iptables.restore import Found, difference_text, everything_text, removal_text
+from fairway.proxy.iptables.restore import difference_text, everything_text, removal_text
+from fairway.proxy.iptables.saved import Saved, is_ours, parse
 from fairway.proxy.iptables.style import Host, Style
 from fairway.proxy.model import Family
 from fairway.proxy.settings import Settings
@@ -31,7 +30,6 @@ _VERSIONS = {Family.IPV4: 4, Family.IPV6: 6}
 # Looking at everything may take this part of all time; with 10,000 Services one look takes a second.
 _SHARE = 20
 _LIBERAL, _LOCALNET = "net/netfilter/nf_conntrack_tcp_be_liberal", "net/ipv4/conf/all/route_localnet"
-_KUBELET = "KUBE-KUBELET-CANARY"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +69,7 @@ class Applier:
         """Send only what differs; returns the texts. After an exception the kernel must be synchronised."""
         update = self._planner.update(changes)
         texts = {family: difference_text(d) for family, d in update.differences.items() if d}
-        self._restore(texts)
+        self._restore(texts, self._generation)
         self._flows.clean(update.udp)
         return list(texts.values())
 
@@ -81,8 +79,9 @@ class Applier:
         self._allow_localhost()
         self._planner = Planner(self._settings, self._host())
         self._planner.update(states)
-        texts = {family: everything_text(self._planner, family, self._found(family)) for family in Family}
-        self._restore(texts, fresh=True)
+        before = self._kernel.iptables.generation()
+        texts = {family: everything_text(self._planner, family, self._saved(family)) for family in Family}
+        self._restore(texts, before)
         if self._worded is None:
             self._worded = not self._difference()
         self._flows.clean(self._planner.udp_expectations(), self._settings.service_ranges)
@@ -90,7 +89,7 @@ class Applier:
 
     def is_intact(self) -> bool:
         """Whether all is still as we left it. Costs one question as long as nobody commits."""
-        if self._settings.nodeport_addresses and self._host() != self._planner.host:
+        if self._host() != self._planner.host:
             return False
         generation, began = self._kernel.iptables.generation(), self._clock()
         if generation == self._generation or began < self._next_look:
@@ -108,40 +107,32 @@ class Applier:
         """Leave nothing behind, but what the kubelet has made or others' rules jump to."""
         iptables = self._kernel.iptables
         for version in _VERSIONS.values():
-            there = parse(iptables.save(version))
-            chains: dict[str, set[str]] = {}
-            for table, name in there:
-                chains.setdefault(table, set()).add(name)
-            spared = {FIREWALL} if any(_KUBELET in known for known in chains.values()) else set()
-            bases = {chain: rules for chain, rules in there.items() if chain[1] in BASES}
-            text = removal_text(Found(chains, bases), referenced_by_others(there), spared)
-            if text:
-                iptables.restore(version, text)
+            chains = iptables.chains(version)
+            if any(is_ours((table, name)) for table, known in chains.items() for name in known):
+                iptables.restore(version, removal_text(parse(iptables.save(version))))
         self._generation = _UNKNOWN
 
-    def _restore(self, texts: Mapping[Family, str], fresh: bool = False) -> None:
-        """`fresh` if the texts make up for whatever others may have done before."""
-        iptables, before = self._kernel.iptables, self._kernel.iptables.generation()
-        generation, self._generation = self._generation, _UNKNOWN
+    def _restore(self, texts: Mapping[Family, str], before: int) -> None:
+        """`before` is the generation that the texts lead on from."""
+        iptables = self._kernel.iptables
+        self._generation = _UNKNOWN
         for family, text in texts.items():
-            iptables.restore(_VERSIONS[family], text)
-        after = iptables.generation()
+            if text:
+                iptables.restore(_VERSIONS[family], text)
+        # Any more than ours, and someone else has been there, too.
         commits = sum(text.count("COMMIT\n") for text in texts.values())
-        if after == before + commits and (fresh or before == generation):
-            self._generation = after
+        if iptables.generation() == before + commits:
+            self._generation = before + commits
 
     def _difference(self, worded: bool = True) -> str:
-        for family, version in _VERSIONS.items():
-            found = differing(self._planner, family, self._kernel.iptables.save(version), worded)
+        for family in Family:
+            found = differing(self._planner, family, self._saved(family), worded)
             if found:
                 return f"{found} ({family})"
         return ""
 
-    def _found(self, family: Family) -> Found:
-        iptables, version = self._kernel.iptables, _VERSIONS[family]
-        wanted = dict.fromkeys(hook[:2] for hook in hooks(self._planner.style(family)))
-        hooked: dict[Chain, list[str]] = {chain: iptables.rules(version, *chain) for chain in wanted}
-        return Found(iptables.chains(version), hooked)
+    def _saved(self, family: Family) -> Saved:
+        return parse(self._kernel.iptables.save(_VERSIONS[family]))
 
     def _host(self) -> Host:
         addresses = self._kernel.local_addresses() if self._settings.nodeport_addresses else ()

@@ -17,9 +17,11 @@ SERVICES, NODEPORTS, EXTERNAL = "KUBE-SERVICES", "KUBE-NODEPORTS", "KUBE-EXTERNA
 POSTROUTING, MARK_MASQ, MARK_DROP = "KUBE-POSTROUTING", "KUBE-MARK-MASQ", "KUBE-MARK-DROP"
 FORWARD, PROXY_FIREWALL = "KUBE-FORWARD", "KUBE-PROXY-FIREWALL"
 CANARY = "KUBE-PROXY-CANARY"
-# The kubelet makes this one, too.
-FIREWALL = "KUBE-FIREWALL"
+# The kubelet makes the first one, too; where it looks after chains, the second is there.
+FIREWALL, KUBELET_CANARY = "KUBE-FIREWALL", "KUBE-KUBELET-CANARY"
 
+# What no API server lets into a name must not reach the text of a rule either.
+_UNEXPECTED = re.compile(r"[^A-Za-z0-9.:/_-]")
 _OF_A_PORT = re.compile(r"KUBE-(SVC|SVL|EXT|FW|SEP)-[A-Z2-7]{16}")
 
 
@@ -31,7 +33,7 @@ def is_of_a_port(chain: str) -> bool:
 def port_name(name: ServicePortName, classic: bool = False) -> str:
     """`default/web:http`. In classic style the colon is there without a name after it."""
     colon = ":" if classic or name.port else ""
-    return f"{name.namespace}/{name.name}{colon}{name.port}"
+    return _UNEXPECTED.sub("?", f"{name.namespace}/{name.name}{colon}{name.port}")
 
 
 def endpoint_text(endpoint: Endpoint) -> str:

@@ -7,15 +7,14 @@ the default route.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TypeVar
 
-from fairway.proxy.iptables import names
 from fairway.proxy.iptables.fixed import OWN, SHARED, TABLES, Chain, Hook, Rules, hooks
-from fairway.proxy.iptables.names import FIREWALL
+from fairway.proxy.iptables.names import FIREWALL, MARK_DROP
 from fairway.proxy.iptables.plan import Difference, Planner
+from fairway.proxy.iptables.saved import Saved, is_port
 from fairway.proxy.model import Family
 
 T = TypeVar("T")
@@ -27,120 +26,149 @@ _CHAINS_AT_ONCE = 300
 _GOING = ("KUBE-FW-", "KUBE-EXT-", "KUBE-SVC-", "KUBE-SVL-", "KUBE-SEP-")
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
-    """What one family has: its chains by table, and the rules of the kernel's own chains by chain."""
-
-    chains: Mapping[str, Collection[str]] = field(default_factory=dict)
-    hooked: Mapping[Chain, Sequence[str]] = field(default_factory=dict)
-
-    def has(self, chain: Chain) -> bool:
-        return chain[1] in self.chains.get(chain[0], ())
-
-
 def difference_text(difference: Difference) -> str:
     """The refusals that are new, then the ways to endpoints, then the refusals that are no longer needed."""
-    filters, nats = _Section("filter"), _Section("nat")
-    late = _Section("filter")
-    for chain, rules in difference.written.items():
-        (nats if chain[0] == "nat" else filters).write(chain[1], rules)
-    for (table, chain_name), rule in difference.removed:
-        (nats if table == "nat" else late).edits.append(f"-D {chain_name} {rule}")
-    for (table, chain_name), rule in difference.inserted:
-        (nats if table == "nat" else filters).edits.append(f"-I {chain_name} {rule}")
+    if len(difference.written) + len(difference.deleted) > _CHAINS_AT_ONCE:
+        return _in_batches(difference)
+    filters, nats, late = _Section("filter"), _Section("nat"), _Section("filter")
+    for (table, name), rules in difference.written.items():
+        (nats if table == "nat" else filters).write(name, rules)
+    for (table, name), rule in difference.removed:
+        (nats if table == "nat" else late).edits.append(f"-D {name} {rule}")
+    for (table, name), rule in difference.inserted:
+        (nats if table == "nat" else filters).edits.append(f"-I {name} {rule}")
     for name in difference.deleted:
         nats.delete(name)
     return f"{filters}{nats}{late}"
 
 
-def everything_text(planner: Planner, family: Family, found: Found) -> str:
-    return "".join(str(section) for section in _everything(planner, family, found))
-
-
-def _everything(planner: Planner, family: Family, found: Found) -> Iterator[_Section]:
-    chains = planner.chains(family)
-    yield from _foundations(chains, found)
-    for batch in _batches(planner.port_chains(family), _PORTS_AT_ONCE):
+def _in_batches(difference: Difference) -> str:
+    """Chains that others lead to come first; what leads to them, the shared chains, last."""
+    ports = {chain[1]: rules for chain, rules in difference.written.items() if is_port(chain)}
+    sections = []
+    for batch in _batches(iter(sorted(ports, key=_place, reverse=True)), _CHAINS_AT_ONCE):
         section = _Section("nat")
-        for port in batch:
-            for (_, name), rules in port.items():
-                section.write(name, rules)
-        yield section
+        for name in batch:
+            section.write(name, ports[name])
+        sections.append(section)
+    shared = {chain: rules for chain, rules in difference.written.items() if not is_port(chain)}
+    rest = Difference(shared, difference.inserted, difference.removed)
+    return "".join(map(str, (*sections, difference_text(rest), *_deletions(difference.deleted))))
+
+
+def everything_text(planner: Planner, family: Family, saved: Saved) -> str:
+    """What leads from what is there to all that is planned; chains that are as planned are left alone."""
+    return "".join(str(section) for section in _everything(planner, family, saved))
+
+
+def _everything(planner: Planner, family: Family, saved: Saved) -> Iterator[_Section]:
+    chains = planner.chains(family)
+    yield from _foundations(chains, saved)
+    yield from _ports(planner.port_chains(family), saved)
     wanted = hooks(planner.style(family))
     for table in ("filter", "nat"):
         section = _Section(table)
         for chain in SHARED:
-            if chain[0] == table:
+            if chain[0] == table and not saved.holds(chain, chains[chain]):
                 section.write(chain[1], chains[chain])
-        section.edits += _hook_edits(table, wanted, found)
+        section.edits += _hook_edits(table, wanted, saved)
         yield section
     kept = {name for port in planner.port_chains(family) for _, name in port}
-    yield from _deletions({name for name in found.chains.get("nat", ()) if names.is_of_a_port(name)} - kept)
+    yield from _deletions(saved.ports() - kept)
+    yield from _leftovers(chains, saved)
 
 
-def _foundations(chains: Mapping[Chain, Rules], found: Found) -> Iterator[_Section]:
+def _foundations(chains: Mapping[Chain, Rules], saved: Saved) -> Iterator[_Section]:
     """What the chains of Service ports lead to, and the shared chains if they are missing."""
     for table in TABLES:
         section = _Section(table)
         for chain, rules in chains.items():
-            if chain[0] != table or (found.has(chain) and _stays(chain, rules)):
-                continue
-            section.write(chain[1], () if chain in SHARED else rules)
+            if chain[0] == table and not _stays(chain, rules, saved):
+                section.write(chain[1], () if chain in SHARED else rules)
         yield section
 
 
-def _stays(chain: Chain, rules: Rules) -> bool:
+def _stays(chain: Chain, rules: Rules, saved: Saved) -> bool:
     """Shared chains are filled last; and what the kubelet has written where we have no rule is its own."""
-    return chain in SHARED or (chain[1] == FIREWALL and not rules)
+    if chain in SHARED or (chain[1] == FIREWALL and not rules and saved.has_kubelet):
+        return chain in saved
+    return saved.holds(chain, rules)
 
 
-def _hook_edits(table: str, wanted: Sequence[Hook], found: Found) -> Iterator[str]:
+def _ports(ports: Iterator[Mapping[Chain, Rules]], saved: Saved) -> Iterator[_Section]:
+    for batch in _batches(ports, _PORTS_AT_ONCE):
+        section = _Section("nat")
+        for port in batch:
+            for chain, rules in port.items():
+                if not saved.holds(chain, rules):
+                    section.write(chain[1], rules)
+        yield section
+
+
+def _hook_edits(table: str, wanted: Sequence[Hook], saved: Saved) -> Iterator[str]:
     """Nothing where all hooks are there in their order, whatever stands between them."""
-    ours = {name for owner, name in OWN if owner == table}
-    bases = dict.fromkeys(hook.base for hook in wanted if hook.table == table)
-    for base in bases:
+    for base in dict.fromkeys(hook.base for hook in wanted if hook.table == table):
         rules = [hook.rule for hook in wanted if hook[:2] == (table, base)]
-        present = [rule for rule in found.hooked.get((table, base), ()) if target(rule) in ours]
+        present = saved.hooks(table, base)
         if present != rules:
             yield from (f"-D {base} {rule}" for rule in present)
             yield from (f"-I {base} {rule}" for rule in reversed(rules))
 
 
-def target(rule: str) -> str:
-    """The chain that a rule jumps to."""
-    return rule.rsplit("-j ", 1)[1].split(" ", 1)[0] if "-j " in rule else ""
-
-
 def _deletions(stale: Iterable[str]) -> Iterator[_Section]:
-    going = sorted(stale, key=lambda name: (_GOING.index(name[:-16]), name))
-    for batch in _batches(iter(going), _CHAINS_AT_ONCE):
+    for batch in _batches(iter(sorted(stale, key=_place)), _CHAINS_AT_ONCE):
         section = _Section("nat")
         for name in batch:
             section.delete(name)
         yield section
 
 
-def removal_text(found: Found, referenced: Collection[Chain], spared: Collection[str] = ()) -> str:
-    """Take away all that is ours but the spared. Chains that others' rules jump to can only be emptied."""
-    sections = []
+def _place(name: str) -> tuple[int, str]:
+    return _GOING.index(name[:-16]), name
+
+
+def _leftovers(chains: Mapping[Chain, Rules], saved: Saved) -> Iterator[_Section]:
+    """The one chain that only classic style has."""
+    chain = ("nat", MARK_DROP)
+    if chain in saved and chain not in chains and chain not in saved.wanted_by_others():
+        section = _Section("nat")
+        section.delete(MARK_DROP)
+        yield section
+
+
+def removal_text(saved: Saved) -> str:
+    """Take away all that is ours and not the kubelet's. Chains that others jump to can only be emptied."""
+    return "".join(str(section) for section in _removal(saved))
+
+
+def _removal(saved: Saved) -> Iterator[_Section]:
+    ours = [chain for chain in sorted(OWN) if chain in saved and not _is_kubelets(chain, saved)]
+    wanted = saved.wanted_by_others()
+    held = [("nat", name) for name in sorted(saved.ports()) if ("nat", name) in wanted]
     for table in TABLES:
         section = _Section(table)
-        ours = {name for owner, name in OWN if owner == table}.difference(spared)
-        for (owner, base), rules in found.hooked.items():
+        for owner, name in (*ours, *held):
             if owner == table:
-                section.edits += [f"-D {base} {rule}" for rule in rules if target(rule) in ours]
-        present = [n for n in found.chains.get(table, ()) if n in ours or _is_port_chain(table, n)]
-        for name in present:
-            if (table, name) in referenced:
                 section.write(name, ())
-            else:
-                section.delete(name)
-        sections.append(str(section))
-    return "".join(sections)
+        for owner, base in saved.bases():
+            jumps = saved.hooks(table, base) if owner == table else []
+            section.edits += [f"-D {base} {rule}" for rule in jumps if not _stays_hooked(rule, saved)]
+        yield section
+    yield from _deletions(saved.ports() - {name for _, name in held})
+    for table in TABLES:
+        section = _Section(table)
+        for chain in ours:
+            if chain[0] == table and chain not in wanted:
+                section.delete(chain[1])
+        yield section
 
 
-def _is_port_chain(table: str, name: str) -> bool:
-    return table == "nat" and names.is_of_a_port(name)
+def _is_kubelets(chain: Chain, saved: Saved) -> bool:
+    return chain[1] == FIREWALL and saved.has_kubelet
+
+
+def _stays_hooked(rule: str, saved: Saved) -> bool:
+    return rule == f"-j {FIREWALL}" and saved.has_kubelet
 
 
 class _Section:
