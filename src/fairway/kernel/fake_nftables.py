@@ -26,6 +26,8 @@ class FakeSet:
 @dataclass
 class FakeTable:
     chains: dict[str, list[str]] = field(default_factory=dict)
+    hooks: dict[str, str] = field(default_factory=dict)
+    """Of base chains: `type nat hook prerouting priority dstnat;`"""
     sets: dict[str, FakeSet] = field(default_factory=dict)
 
     def is_used(self, chain: str) -> bool:
@@ -104,7 +106,10 @@ class FakeNftables:
             case "flush", "map" | "set":
                 self._set(table, argument).elements.clear()
             case "add", "chain":
-                table.chains.setdefault(argument.split(" ", 1)[0], [])
+                chain, _, hook = argument.partition(" { ")
+                table.chains.setdefault(chain, [])
+                if hook:
+                    table.hooks[chain] = hook.removesuffix(" }")
             case "flush", "chain":
                 self._chain(table, argument).clear()
             case "delete", "chain":
@@ -140,6 +145,7 @@ class FakeNftables:
         if self._chain(table, name) or table.is_used(name):
             raise NftablesError(f"Device or resource busy: {name}")
         del table.chains[name]
+        table.hooks.pop(name, None)
 
     def _add_elements(self, table: FakeTable, argument: str) -> None:
         name, body = argument.split(" ", 1)

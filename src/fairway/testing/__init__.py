@@ -1,0 +1,1 @@
+"""Public tools for tests and for explanations: they follow packets through rules without sending any."""

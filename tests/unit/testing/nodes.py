@@ -1,0 +1,59 @@
+"""The nodes of the behaviour table with all its Services programmed, on fake kernels, ready for tracing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from fairway.kernel.conntrack import FakeConntrack
+from fairway.kernel.fake_iptables import FakeIptables
+from fairway.kernel.fake_nftables import FakeNftables
+from fairway.proxy.changes import Tracker
+from fairway.proxy.iptables import applier as iptables
+from fairway.proxy.nftables import applier as nftables
+from fairway.proxy.settings import Settings
+from fairway.proxy.topology import Place
+from fairway.testing.iptables_tracer import IptablesTracer
+from fairway.testing.nftables_tracer import NftablesTracer
+from tests.behaviour.places import CLUSTER_CIDRS, NODES, SERVICE_RANGES, ZONES, local_addresses
+from tests.behaviour.services import SERVICES, service, slices
+from tests.behaviour.traced import Tracer
+
+SETTINGS = Settings(cluster_cidrs=CLUSTER_CIDRS, service_ranges=SERVICE_RANGES)
+
+
+def tracers(mode: str, settings: Settings = SETTINGS) -> dict[str, Tracer]:
+    return {node: MAKERS[mode](node, settings) for node in NODES}
+
+
+def nftables_tracer(node: str, settings: Settings) -> NftablesTracer:
+    kernel = FakeNftables()
+    whole = nftables.Kernel(kernel, FakeConntrack(), lambda: local_addresses(node))
+    nftables.Applier(whole, settings, node).synchronise(_everything(node).take())
+    return NftablesTracer(kernel.tables, local_addresses(node))
+
+
+def iptables_tracer(node: str, settings: Settings) -> IptablesTracer:
+    kernel, own = FakeIptables(), NODES[node]
+    whole = iptables.Kernel(
+        kernel, FakeConntrack(), lambda: local_addresses(node), lambda name: "0", lambda name, value: None
+    )
+    known = replace(settings, node_ips=(own.v4, own.v6))
+    iptables.Applier(whole, known).synchronise(_everything(node).take())
+    return IptablesTracer(kernel.tables, local_addresses(node))
+
+
+MAKERS: dict[str, Callable[[str, Settings], Tracer]] = {
+    "nftables": nftables_tracer,
+    "iptables": iptables_tracer,
+}
+
+
+def _everything(node: str) -> Tracker:
+    tracker = Tracker(Place(node, ZONES[node]))
+    for given in SERVICES.values():
+        made = service(given)
+        tracker.service_changed(made.metadata.key, None, made)
+        for view in slices(given):
+            tracker.slice_changed(view.metadata.key, None, view)
+    return tracker

@@ -1,0 +1,40 @@
+"""The behaviour table through the rules that a mode writes, read as text: no packet is sent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+
+import pytest
+
+from tests.behaviour.expectations import Case
+from tests.behaviour.rows import SETTINGS as CONFIGURATIONS
+from tests.behaviour.rows import TABLE
+from tests.behaviour.traced import Tracer, answers, probabilities
+from tests.unit.testing.nodes import MAKERS, SETTINGS, tracers
+
+# iptables knows chances as parts of two to the power of 31.
+ROUNDING = 1e-8
+Nodes = Callable[[str, str], dict[str, Tracer]]
+
+
+@pytest.fixture(scope="module")
+def nodes() -> Nodes:
+    return cache(lambda mode, setting: tracers(mode, replace(SETTINGS, **CONFIGURATIONS[setting])))
+
+
+@pytest.mark.parametrize("case", TABLE, ids=lambda case: case.name)
+@pytest.mark.parametrize("mode", MAKERS)
+def test_a_row_of_the_table_holds_by_the_rules_text(nodes: Nodes, mode: str, case: Case) -> None:
+    assert case.judge(answers(nodes(mode, case.row.setting), case), mode) == ""
+
+
+@pytest.mark.parametrize("mode", MAKERS)
+def test_all_endpoints_of_a_row_are_equally_likely(nodes: Nodes, mode: str) -> None:
+    for case in TABLE:
+        endpoints = case.row.expects(mode).endpoints
+        if endpoints:
+            found = probabilities(nodes(mode, case.row.setting), case)
+            assert set(found) == endpoints, case.name
+            assert all(abs(chance * len(endpoints) - 1) < ROUNDING for chance in found.values()), case.name
