@@ -75,6 +75,8 @@ class Settings:
     namespaces: frozenset[str] = frozenset()
     labels: Selector | None = None
     namespace_labels: Selector | None = None
+    guarded: bool = False
+    """An `acl` stands before the zone: an alias then tells nothing but the addresses it leads to."""
 
     @property
     def primary(self) -> bytes:

@@ -48,7 +48,7 @@ def names_of(service: Service, slices: Iterable[EndpointSlice], settings: Settin
     pairs = list(_pairs(slices, settings)) if settings.endpoints else []
     if service.spec.cluster_ip == "None":
         return _headless(base, pairs)
-    found = _cluster_ip(service, base, pairs)
+    found = _cluster_ip(service, base, pairs, settings)
     if not pairs and not settings.empty_services:
         # Only the name is withheld; whoever sees the address may still learn whose it is.
         return Names(base, {}, found.owned)
@@ -62,7 +62,7 @@ def _external(target: str, base: bytes) -> Names:
     return Names(base, {base: Node(cname=names.from_text(target).lower())})
 
 
-def _cluster_ip(service: Service, base: bytes, pairs: Sequence[Pair]) -> Names:
+def _cluster_ip(service: Service, base: bytes, pairs: Sequence[Pair], settings: Settings) -> Names:
     texts = service.spec.cluster_ips or [service.spec.cluster_ip]
     addresses = [packed for text in texts if (packed := names.packed(text))]
     if not addresses:
@@ -73,7 +73,9 @@ def _cluster_ip(service: Service, base: bytes, pairs: Sequence[Pair]) -> Names:
     for port in ports:
         if port.name:
             own = [(port.number, base)] * len(addresses)
-            nodes |= _port_names(base, port, Node(srv=_targets(own)))
+            # Where there are no endpoints, CoreDNS has the addresses here as well, and clients use them.
+            node = Node(srv=_targets(own)) if settings.endpoints else _node(addresses, own)
+            nodes |= _port_names(base, port, node)
     nodes |= _endpoint_nodes(base, pairs)
     return Names(base, nodes, tuple(addresses), _reverse(base, pairs))
 

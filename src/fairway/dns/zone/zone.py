@@ -178,6 +178,12 @@ class Zone:
         """Whether a name below `svc` is `svc` itself or that of a namespace."""
         return len(relative) == len(_SVC) or relative[relative[0] + 1 :] == _SVC
 
+    def pointer(self, name: bytes) -> bool:
+        """Whether a name in small letters is that of an address we know."""
+        origin = self.zone_of(name)
+        node = self._addresses.find(name) if origin in self._reverse_zones and name != origin else None
+        return node is not None and bool(node.ptr)
+
     def _find_implied(self, labels: list[bytes]) -> Node | None:
         """Names that no Service makes: those of namespaces and Pods, and of the server itself."""
         match labels[-1]:
@@ -189,10 +195,8 @@ class Zone:
                 return self.nodes.get(names.join((labels[0], b"_" + labels[1], *labels[2:])))
             case b"pod" if len(labels) <= 2:
                 return self._find_namespace(labels)
-            case b"pod" if len(labels) == 3:
-                return self._find_pod(
-                    labels[0].decode("ascii", "replace"), labels[1].decode("ascii", "replace")
-                )
+            case b"pod" if len(labels) <= 5:
+                return self._find_pod(*(label.decode("ascii", "replace") for label in labels[-3:-1]), labels)
             case b"dns" if labels == [b"ns", b"dns"]:
                 return self._own_node()
         return None
@@ -209,7 +213,19 @@ class Zone:
             return self.settings.namespace_labels.matches(self._namespaces.get(namespace, {}))
         return namespace in self._namespaces or namespace in self._population
 
-    def _find_pod(self, label: str, namespace: str) -> Node | None:
+    def withholds(self, name: bytes, zone: bytes) -> bool:
+        """Whether a name would exist, were it not for the settings: they keep its namespace, or all
+        endpoints."""
+        labels = names.labels(name[: len(name) - len(zone)])
+        if len(labels) < 3 or labels[-1] != b"svc":
+            return False
+        service, namespace = (label.decode("ascii", "replace") for label in labels[-3:-1])
+        if (self.settings.namespaces or self.settings.namespace_labels) and not self._exposed(namespace):
+            return True
+        found = self._services.get(f"{namespace}/{service}")
+        return not self.settings.endpoints and found is not None and found.spec.cluster_ip == "None"
+
+    def _find_pod(self, label: str, namespace: str, labels: list[bytes]) -> Node | None:
         if self.settings.pods == "disabled" or not self._exposed(namespace):
             return None
         address = dashed_address(label)
@@ -217,6 +233,9 @@ class Zone:
             return None
         if self.settings.pods == "verified" and namespace not in self.namespaces_of_pod(address):
             return None
+        if len(labels) > 3:
+            # CoreDNS passes over labels in front of a Pod's name: such names exist, but have no records.
+            return EXISTS
         return Node(a=(address,)) if len(address) == 4 else Node(aaaa=(address,))
 
     def namespaces_of_pod(self, address: bytes) -> list[str]:
@@ -230,6 +249,10 @@ class Zone:
         """Relative names of the Services behind which this server stands; `ns.dns` where there is none."""
         found = [owner for address in self.addresses for owner in self._addresses.endpoint_names(address)]
         return list(dict.fromkeys(names.join(names.labels(owner)[1:]) for owner in found)) or [_NS_DNS]
+
+    @property
+    def served_by_service(self) -> bool:
+        return self.name_servers() != [_NS_DNS]
 
     def _own_node(self) -> Node:
         servers = self.name_servers()
