@@ -147,7 +147,8 @@ def _records(zone: Zone, name: bytes, origin: bytes, node: Node, rdtype: int) ->
 def _has_servers(zone: Zone, origin: bytes) -> bool:
     """Behind a Service every zone has a name server. Else only the main ones: nobody could reach the others'
     by its name."""
-    return zone.served_by_service or origin in (zone.settings.primary, names.IN_ADDR, names.IP6)
+    main = origin == zone.settings.zones[0] == zone.settings.primary
+    return main or zone.served_by_service or origin in (names.IN_ADDR, names.IP6)
 
 
 def _any(zone: Zone, name: bytes, origin: bytes, node: Node) -> tuple[Record, ...]:

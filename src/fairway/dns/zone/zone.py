@@ -18,7 +18,6 @@ from fairway.dns.zone.service import names_of
 SERVICE_LABEL = "kubernetes.io/service-name"
 _NS_DNS = names.relative("ns.dns")
 _SVC = names.relative("svc")
-_UNDERSCORE = 0x5F
 _FINISHED = ("Succeeded", "Failed")
 
 Publish = Callable[[Names, Names], None]
@@ -168,7 +167,7 @@ class Zone:
         node = self.nodes.get(relative)
         if node is not None:
             return node
-        if relative.endswith(_SVC) and relative[1] != _UNDERSCORE and not self._near_top(relative):
+        if relative.endswith(_SVC) and b"_" not in relative and not self._near_top(relative):
             # Most names that don't exist are of this kind: other names with a search domain behind them.
             return None
         return self._find_implied(names.labels(relative))
@@ -189,10 +188,8 @@ class Zone:
         match labels[-1]:
             case b"svc" if len(labels) <= 2:
                 return self._find_namespace(labels)
-            case b"svc" if len(labels) == 5 and labels[0].startswith(b"_") and not labels[1].startswith(b"_"):
-                # `_http.tcp.web.prod.svc`: CoreDNS takes the protocol without its underscore, and clients
-                # do so.
-                return self.nodes.get(names.join((labels[0], b"_" + labels[1], *labels[2:])))
+            case b"svc" if len(labels) == 5:
+                return self._find_port(labels)
             case b"pod" if len(labels) <= 2:
                 return self._find_namespace(labels)
             case b"pod" if len(labels) <= 5:
@@ -200,6 +197,13 @@ class Zone:
             case b"dns" if labels == [b"ns", b"dns"]:
                 return self._own_node()
         return None
+
+    def _find_port(self, labels: list[bytes]) -> Node | None:
+        """`_http.tcp.web.prod.svc`: CoreDNS takes the protocol without its underscore, and clients do so. A
+        port without one is no name of the specification: it exists, but has no records."""
+        port, protocol = (label.removeprefix(b"_") for label in labels[:2])
+        node = self.nodes.get(names.join((b"_" + port, b"_" + protocol, *labels[2:])))
+        return node if node is None or labels[0].startswith(b"_") else EXISTS
 
     def _find_namespace(self, labels: list[bytes]) -> Node | None:
         if len(labels) == 1 or self._exposed(labels[0].decode("ascii", "replace")):
