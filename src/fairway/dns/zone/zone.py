@@ -193,7 +193,7 @@ class Zone:
             case b"pod" if len(labels) <= 2:
                 return self._find_namespace(labels)
             case b"pod" if len(labels) <= 5:
-                return self._find_pod(*(label.decode("ascii", "replace") for label in labels[-3:-1]), labels)
+                return self._find_pod(labels)
             case b"dns" if labels == [b"ns", b"dns"]:
                 return self._own_node()
         return None
@@ -229,7 +229,8 @@ class Zone:
         found = self._services.get(f"{namespace}/{service}")
         return not self.settings.endpoints and found is not None and found.spec.cluster_ip == "None"
 
-    def _find_pod(self, label: str, namespace: str, labels: list[bytes]) -> Node | None:
+    def _find_pod(self, labels: list[bytes]) -> Node | None:
+        label, namespace = (label.decode("ascii", "replace") for label in labels[-3:-1])
         if self.settings.pods == "disabled" or not self._exposed(namespace):
             return None
         address = dashed_address(label)
