@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
-import struct
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -17,22 +16,17 @@ import structlog
 
 from fairway.dns import wire
 from fairway.dns.responder import Responder
-from fairway.dns.zone.compiled import PLAIN, Compiled
+from fairway.dns.zone.compiled import PLAIN
+from fairway.kernel.datagrams import SLOT, Control, DatagramBatch
 
 log = structlog.get_logger()
-_BATCH = 64
-"""Datagrams taken in a row before other work of the loop gets its turn."""
 _BUFFER = 4 << 20
-_MAX_QUERY = 4096
 _MAX_PENDING = 10_000
 _IDLE = 10.0
 _MAX_CONNECTIONS = 4096
 _HIGH_WATER = 1 << 20
-_IP_PKTINFO = 8
-"""Linux' number; Python's socket module has no name for it."""
 
 CurrentResponder = Callable[[], Responder]
-Send = Callable[[bytes, Any], object]
 
 
 class UdpListener:
@@ -43,8 +37,8 @@ class UdpListener:
         self._current = current
         self._tasks: set[asyncio.Task[None]] = set()
         self._loop = asyncio.get_running_loop()
-        wildcard = sock.getsockname()[0] in ("0.0.0.0", "::")
-        self._loop.add_reader(sock, self._drain_wildcard if wildcard else self._drain)
+        self._batch = DatagramBatch(sock, wildcard=sock.getsockname()[0] in ("0.0.0.0", "::"))
+        self._loop.add_reader(sock, self._drain)
 
     @classmethod
     def open(cls, host: str, port: int, current: CurrentResponder) -> UdpListener:
@@ -55,60 +49,52 @@ class UdpListener:
         return int(self._socket.getsockname()[1])
 
     def _drain(self) -> None:
-        recvfrom, sendto = self._socket.recvfrom, self._socket.sendto
-        responder = self._current()
+        """Answers what waits, at most a batch, before other work of the loop gets its turn."""
+        batch, responder = self._batch, self._current()
+        try:
+            count = batch.receive()
+        except OSError as error:
+            # An earlier answer was refused by its receiver.
+            log.debug("udp", error=str(error))
+            return
         lane, metrics = responder.lane, responder.metrics
         prebuilt, kinds = responder.prebuilt.get, metrics.zone_udp
+        received, sizes = batch.received, batch.sizes
+        answers: list[tuple[int, bytes]] = []
         hits = 0
-        try:
-            for _ in range(_BATCH):
-                data, address = recvfrom(_MAX_QUERY)
-                hit = prebuilt(data[12:])
-                if hit is not None and data[2:12] == PLAIN:
-                    hits += 1
-                    kinds[data[-3]] += 1
-                    sendto(data[:2] + (hit if hit.__class__ is bytes else hit.pick()), address)  # type: ignore[union-attr]
-                else:
-                    self._answer(responder, lane, data, address, sendto)
-        except BlockingIOError:
-            pass
-        except OSError as error:
-            # An earlier answer was refused by its receiver, or could not leave; the next may.
-            log.debug("udp", error=str(error))
+        for seat in range(count):
+            at = seat * SLOT
+            end = at + sizes[seat]
+            hit = prebuilt(received[at + 12 : end])
+            if hit is not None and received[at + 2 : at + 12] == PLAIN:
+                hits += 1
+                kinds[received[end - 3]] += 1
+                body = hit if hit.__class__ is bytes else hit.pick()  # type: ignore[union-attr]
+                answers.append((seat, received[at : at + 2] + body))
+            else:
+                data = received[at:end]
+                answer = lane.answer_datagram(data) if lane else None
+                if answer is None:
+                    self._ask_chain(responder, data, seat)
+                    continue
+                metrics.count_zone(data, answer)
+                answers.append((seat, answer))
         metrics.zone_rcodes[0] += hits
+        if answers:
+            batch.send(answers)
 
-    def _drain_wildcard(self) -> None:
-        """As `_drain`, for a socket on all addresses: an answer must come from the address that was asked."""
-        sock, responder = self._socket, self._current()
-        lane = responder.lane
-        try:
-            for _ in range(_BATCH):
-                data, control, _, address = sock.recvmsg(_MAX_QUERY, 64)
-                self._answer(responder, lane, data, address, _sender(sock, control))
-        except BlockingIOError:
-            pass
-        except OSError as error:
-            log.debug("udp", error=str(error))
-
-    def _answer(
-        self, responder: Responder, lane: Compiled | None, data: bytes, address: Any, send: Send
-    ) -> None:
-        answer = lane.answer_datagram(data) if lane else None
-        if answer is not None:
-            # The type stands before class and, if there is one, an OPT record of 11 octets.
-            responder.metrics.zone_udp[data[-14 if data[11] else -3]] += 1
-            responder.metrics.zone_rcodes[answer[3] & 15] += 1
-            send(answer, address)
-        elif len(self._tasks) < _MAX_PENDING:
-            task = self._loop.create_task(self._respond(responder, data, address, send))
+    def _ask_chain(self, responder: Responder, data: bytes, seat: int) -> None:
+        if len(self._tasks) < _MAX_PENDING:
+            address, control = self._batch.address(seat), self._batch.control(seat)
+            task = self._loop.create_task(self._respond(responder, data, address, control))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
-    async def _respond(self, responder: Responder, data: bytes, address: Any, send: Send) -> None:
+    async def _respond(self, responder: Responder, data: bytes, address: Any, control: Control) -> None:
         answer = await responder.respond(data, address[0], address[1], tcp=False)
         if answer is not None:
             with contextlib.suppress(OSError):
-                send(answer, address)
+                self._socket.sendmsg([answer], control, 0, address)
 
     def close(self) -> None:
         self._loop.remove_reader(self._socket)
@@ -117,28 +103,12 @@ class UdpListener:
         self._socket.close()
 
 
-def _sender(sock: socket.socket, control: list[tuple[int, int, bytes]]) -> Send:
-    """Sends from the address that the packet info of the question names, over whatever interface routing
-    takes."""
-    for level, kind, info in control:
-        if level == socket.IPPROTO_IP and kind == _IP_PKTINFO:
-            own = [(level, kind, struct.pack("@I", 0) + info[4:8] + b"\0\0\0\0")]
-            return lambda answer, address: sock.sendmsg([answer], own, 0, address)
-        if level == socket.IPPROTO_IPV6 and kind == socket.IPV6_PKTINFO:
-            own = [(level, kind, info[:16] + struct.pack("@I", 0))]
-            return lambda answer, address: sock.sendmsg([answer], own, 0, address)
-    return sock.sendto
-
-
 def bound_socket(host: str, port: int, kind: socket.SocketKind) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     sock = socket.socket(family, kind)
     try:
         if family == socket.AF_INET6:
             sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-            sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_RECVPKTINFO, 1)
-        else:
-            sock.setsockopt(socket.IPPROTO_IP, _IP_PKTINFO, 1)
         if kind == socket.SOCK_STREAM:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         else:
@@ -230,8 +200,7 @@ class TcpConnection(asyncio.Protocol):
         lane = responder.lane
         answer = lane.answer(message, wire.MAX_MESSAGE) if lane else None
         if answer is not None:
-            responder.metrics.zone_tcp[message[-14 if message[11] else -3]] += 1
-            responder.metrics.zone_rcodes[answer[3] & 15] += 1
+            responder.metrics.count_zone(message, answer, tcp=True)
             self._send(answer)
         elif len(message) < 12 or len(self._tasks) >= _MAX_PENDING:
             self.close()

@@ -38,6 +38,12 @@ class Metrics:
     forwarded: Counter[str] = field(default_factory=Counter)
     panics: int = 0
 
+    def count_zone(self, query: bytes, answer: bytes, tcp: bool = False) -> None:
+        """One answer of the cluster's zone. The type stands behind the name, which the answer has, too."""
+        at = query.index(0, 12)
+        (self.zone_tcp if tcp else self.zone_udp)[query[at + 2]] += 1
+        self.zone_rcodes[answer[3] & 15] += 1
+
     def text(self) -> str:
         """The exposition format of Prometheus, version 0.0.4."""
         requests, responses = self.requests.copy(), self.responses.copy()

@@ -19,7 +19,8 @@ from fairway.dns.metrics import Metrics
 from fairway.dns.plugin import Request
 from fairway.dns.plugins.kubernetes import Kubernetes
 from fairway.dns.wire import Edns, Malformed, Query, Reply
-from fairway.dns.zone.compiled import Compiled, Prebuilt
+from fairway.dns.zone.compiled import Compiled
+from fairway.dns.zone.prebuilt import Prebuilt
 
 log = structlog.get_logger()
 _MAX_DEPTH = 8

@@ -42,7 +42,7 @@ class Zone:
             names.relative("dns"): EXISTS,
         }
         # Longest first, so that the first match is the closest zone.
-        self._zones = sorted(settings.zones, key=len, reverse=True)
+        self.origins = sorted(settings.zones, key=len, reverse=True)
         self._reverse_zones = frozenset(zone for zone in settings.zones if is_reverse(zone))
         self._services: dict[str, Service] = {}
         self._slices: dict[str, dict[str, EndpointSlice]] = {}
@@ -154,7 +154,7 @@ class Zone:
 
     def zone_of(self, name: bytes) -> bytes | None:
         """The closest of our zones that a name (in small letters) is in."""
-        for zone in self._zones:
+        for zone in self.origins:
             if name.endswith(zone) and names.is_under(name, zone):
                 return zone
         return None

@@ -13,7 +13,7 @@ from dataclasses import replace
 import msgspec
 
 from fairway.dns import names, wire
-from fairway.dns.arguments import in_zones
+from fairway.dns.arguments import in_zones, overlap
 from fairway.dns.cluster import Cluster
 from fairway.dns.corefile import Directive
 from fairway.dns.plugin import Handler, Plugin, Request, Setup
@@ -40,7 +40,8 @@ class Kubernetes(Plugin):
             self.zone.settings = replace(self.options.settings, guarded=True)
         self._shares = hosts is not None and not hosts.passes(self.zone)
         shuffle = any(line.name == "loadbalance" for line in setup.block.directives)
-        self.compiled = Compiled(self.zone, shuffle, self.passes_on)
+        closed = [z for z in self.zone.origins if not overlap((z,), self.options.fallthrough)]
+        self.compiled = Compiled(self.zone, shuffle, self.passes_on, frozenset(closed))
         self._cluster: Cluster | None = None
 
     async def start(self) -> None:
