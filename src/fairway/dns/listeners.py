@@ -74,11 +74,14 @@ class UdpListener:
             else:
                 data = received[at:end]
                 answer = lane.answer_datagram(data) if lane else None
-                if answer is None:
+                if answer is not None:
+                    metrics.count_zone(data, answer)
+                else:
+                    answer = responder.again(data)
+                if answer is not None:
+                    answers.append((seat, answer))
+                else:
                     self._ask_chain(responder, data, seat)
-                    continue
-                metrics.count_zone(data, answer)
-                answers.append((seat, answer))
         metrics.zone_rcodes[0] += hits
         if answers:
             batch.send(answers)

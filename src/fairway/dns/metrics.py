@@ -44,6 +44,13 @@ class Metrics:
         (self.zone_tcp if tcp else self.zone_udp)[query[at + 2]] += 1
         self.zone_rcodes[answer[3] & 15] += 1
 
+    def count_repeat(self, query: bytes, answer: bytes) -> None:
+        """One answer out of the cache that was repeated as it was."""
+        at = query.index(0, 12)
+        self.requests["udp", query[at + 1] << 8 | query[at + 2]] += 1
+        self.responses[answer[3] & 15] += 1
+        self.cache_hits += 1
+
     def text(self) -> str:
         """The exposition format of Prometheus, version 0.0.4."""
         requests, responses = self.requests.copy(), self.responses.copy()

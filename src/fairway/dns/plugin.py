@@ -83,6 +83,8 @@ class Plugin:
     """Whether the directive may be written more than once in a block."""
     any_class: ClassVar[bool] = False
     """Whether questions of classes other than IN make sense with this plugin."""
+    same_for_all: ClassVar[bool] = False
+    """Whether it treats a question alike whoever asks it and however often, so answers may be repeated."""
 
     def __init__(self, directives: Sequence[Directive], setup: Setup) -> None:
         self.setup = setup

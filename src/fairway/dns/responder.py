@@ -7,7 +7,8 @@ change them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import msgspec
@@ -16,7 +17,7 @@ import structlog
 from fairway.dns import names, wire
 from fairway.dns.chain import Chain
 from fairway.dns.metrics import Metrics
-from fairway.dns.plugin import Request
+from fairway.dns.plugin import Plugin, Request
 from fairway.dns.plugins.kubernetes import Kubernetes
 from fairway.dns.wire import Edns, Malformed, Query, Reply
 from fairway.dns.zone.compiled import Compiled
@@ -24,6 +25,7 @@ from fairway.dns.zone.prebuilt import Prebuilt
 
 log = structlog.get_logger()
 _MAX_DEPTH = 8
+_MOST_RECENT = 8192
 _REFUSED = Reply(wire.REFUSED)
 _SERVFAIL = Reply(wire.SERVFAIL)
 _EMPTY: dict[bytes, Prebuilt] = {}
@@ -32,11 +34,16 @@ _EMPTY: dict[bytes, Prebuilt] = {}
 class Responder:
     """Answers for all server blocks that share a port and an address."""
 
-    def __init__(self, chains: Sequence[Chain], metrics: Metrics) -> None:
+    def __init__(
+        self, chains: Sequence[Chain], metrics: Metrics, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self.metrics = metrics
+        self._clock = clock
         self.chains = {zone: chain for chain in chains for zone in chain.zones}
         self.any_class = any(plugin.any_class for chain in chains for plugin in chain.plugins)
         self._kubernetes = _open_lane(chains)
+        self._repeats = all(_same_for_all(plugin) for chain in chains for plugin in chain.plugins)
+        self._recent: dict[bytes, tuple[float, bytes]] = {}
 
     # ---- at once ---------------------------------------------------------------------------------------
 
@@ -50,6 +57,20 @@ class Responder:
     def prebuilt(self) -> dict[bytes, Prebuilt]:
         lane = self.lane
         return lane.answers if lane else _EMPTY
+
+    def again(self, data: bytes) -> bytes | None:
+        """The answer that was given to the same datagram a moment ago, while it still holds."""
+        recent = self._recent.get(data[2:])
+        if recent is None or recent[0] < self._clock():
+            return None
+        answer = data[:2] + recent[1]
+        self.metrics.count_repeat(data, answer)
+        return answer
+
+    def _remember(self, data: bytes, reply: Reply, answer: bytes) -> None:
+        if len(self._recent) >= _MOST_RECENT:
+            self._recent.clear()
+        self._recent[data[2:]] = (self._clock() + reply.repeat, answer[2:])
 
     # ---- through the chain -----------------------------------------------------------------------------
 
@@ -73,7 +94,10 @@ class Responder:
         if reply is wire.SILENCE:
             return None
         self.metrics.responses[reply.rcode] += 1
-        return wire.write_reply(query, reply, _limit(query, reply, tcp))
+        answer = wire.write_reply(query, reply, _limit(query, reply, tcp))
+        if reply.repeat and self._repeats and not tcp:
+            self._remember(data, reply, answer)
+        return answer
 
     async def _reply(self, request: Request) -> Reply:
         query = request.query
@@ -101,6 +125,10 @@ class Responder:
             return _SERVFAIL
         query = Query(request.query.id, name, rdtype, wire.IN, request.query.flags, request.query.edns)
         return await self._reply(replace(request, query=query, depth=request.depth + 1))
+
+
+def _same_for_all(plugin: Plugin) -> bool:
+    return plugin.same_for_all or type(plugin).serve is Plugin.serve
 
 
 def _limit(query: Query, reply: Reply, tcp: bool) -> int:

@@ -133,6 +133,8 @@ class Reply(Frozen, frozen=True):
     foreign: bool = False
     edns: Edns | None = None
     """The answer's own EDNS data, where they are not simply those of the query."""
+    repeat: float = 0.0
+    """For how many seconds the same question may be answered in just the same way, without any plugin."""
 
 
 SILENCE = Reply(-1)

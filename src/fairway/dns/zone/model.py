@@ -53,7 +53,8 @@ class Names(msgspec.Struct, frozen=True):
     nodes: Mapping[bytes, Node] = {}
     owned: tuple[bytes, ...] = ()
     """Addresses that lead back to the Service itself."""
-    endpoints: Mapping[bytes, tuple[bytes, ...]] = {}
+    endpoints: tuple[bytes, ...] = ()
+    """Addresses of endpoints; which names they have is found out when someone asks."""
 
 
 NO_NAMES = Names()

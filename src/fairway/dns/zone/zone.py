@@ -13,7 +13,7 @@ from fairway.api.objects import EndpointSlice, ObjectMeta, Pod, Service
 from fairway.dns import names
 from fairway.dns.zone.addresses import AddressIndex
 from fairway.dns.zone.model import EXISTS, NO_NAMES, VERSION, Names, Node, Settings, is_reverse
-from fairway.dns.zone.service import names_of
+from fairway.dns.zone.service import endpoint_names, endpoint_node, names_of
 
 SERVICE_LABEL = "kubernetes.io/service-name"
 _NS_DNS = names.relative("ns.dns")
@@ -50,7 +50,7 @@ class Zone:
         self._published: dict[str, Names] = {}
         self._namespaces: dict[str, Mapping[str, str]] = {}
         self._population: Counter[str] = Counter()
-        self._addresses = AddressIndex()
+        self._addresses = AddressIndex(self._endpoint_names)
         self._pods: dict[bytes, dict[str, None]] = {}
         self._dirty: dict[str, None] = {}
 
@@ -125,7 +125,10 @@ class Zone:
         if service and not self._exposed(service.metadata.namespace):
             new = self._concealed(new)
         old = self._published.get(key, NO_NAMES)
+        self.serial = max(int(self.now()), self.serial + 1)
         if new == old:
+            # Names of single endpoints, which are not kept, may have changed all the same.
+            self.on_change()
             return
         if new is NO_NAMES:
             del self._published[key]
@@ -133,7 +136,6 @@ class Zone:
             self._published[key] = new
         self._replace_nodes(old, new)
         self._addresses.replace(key, old, new)
-        self.serial = max(int(self.now()), self.serial + 1)
         self.on_publish(old, new)
 
     def _concealed(self, found: Names) -> Names:
@@ -169,8 +171,25 @@ class Zone:
             return node
         if relative.endswith(_SVC) and b"_" not in relative and not self._near_top(relative):
             # Most names that don't exist are of this kind: other names with a search domain behind them.
-            return None
+            parent = self.nodes.get(relative[relative[0] + 1 :])
+            return self._find_endpoint(relative) if parent is not None else None
         return self._find_implied(names.labels(relative))
+
+    def _find_endpoint(self, relative: bytes) -> Node | None:
+        """An endpoint of a Service with a virtual IP: those of headless ones have nodes of their own."""
+        label, *rest = names.labels(relative)
+        if len(rest) != 3:
+            return None
+        key = f"{rest[1].decode('ascii', 'replace')}/{rest[0].decode('ascii', 'replace')}"
+        service = self._services.get(key)
+        if service is None or service.spec.cluster_ip == "None" or service.spec.type == "ExternalName":
+            return None
+        base = relative[relative[0] + 1 :]
+        return endpoint_node(base, label, self._slices.get(key, {}).values(), self.settings)
+
+    def _endpoint_names(self, key: str, address: bytes) -> list[bytes]:
+        found, slices = self._published.get(key), self._slices.get(key, {})
+        return endpoint_names(found.base, address, slices.values(), self.settings) if found else []
 
     @staticmethod
     def _near_top(relative: bytes) -> bool:

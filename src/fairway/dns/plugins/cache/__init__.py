@@ -9,6 +9,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
+import msgspec
+
 from fairway.dns import wire
 from fairway.dns.arguments import in_zones, overlap
 from fairway.dns.corefile import Directive
@@ -23,6 +25,7 @@ _UNCACHED = (wire.AXFR, wire.IXFR, wire.ANY)
 
 class Cache(Plugin):
     name = "cache"
+    same_for_all = True
 
     def __init__(self, directives: Sequence[Directive], setup: Setup) -> None:
         super().__init__(directives, setup)
@@ -65,11 +68,17 @@ class Cache(Plugin):
             entry.hits += 1
             if self._wants_prefetch(entry, left):
                 self._refresh(key, request, ahead)
-            return entry.answer(request.query, int(left) if left >= 1 else 1)
+            return self._aged(entry.answer(request.query, int(left) if left >= 1 else 1), left)
         if -left > self.options.stale:
             self._metrics.cache_misses += 1
             return await self._fetch(key, request, ahead)
         return await self._serve_stale(key, entry, request, ahead)
+
+    def _aged(self, reply: Reply, left: float) -> Reply:
+        """The answer is the same until its TTL changes. With `prefetch` every question has to be counted."""
+        if self.options.prefetch or left < 1:
+            return reply
+        return msgspec.structs.replace(reply, repeat=left - int(left))
 
     def _wants_prefetch(self, entry: Entry, left: float) -> bool:
         options = self.options

@@ -89,6 +89,7 @@ class Pool:
 
 class Forward(Plugin):
     name = "forward"
+    same_for_all = True
     repeats = True
     any_class = True
 

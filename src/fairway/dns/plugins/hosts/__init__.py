@@ -26,6 +26,7 @@ _TTL, _RELOAD = 3600, 5.0
 
 class Hosts(Plugin):
     name = "hosts"
+    same_for_all = True
 
     def __init__(self, directives: Sequence[Directive], setup: Setup) -> None:
         super().__init__(directives, setup)

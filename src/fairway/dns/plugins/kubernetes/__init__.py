@@ -30,6 +30,7 @@ _FINAL = (wire.NOERROR, wire.NXDOMAIN)
 
 class Kubernetes(Plugin):
     name = "kubernetes"
+    same_for_all = True
 
     def __init__(self, directives: Sequence[Directive], setup: Setup) -> None:
         super().__init__(directives, setup)

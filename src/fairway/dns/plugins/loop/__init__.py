@@ -32,6 +32,7 @@ class LoopError(Exception):
 
 class Loop(Plugin):
     name = "loop"
+    same_for_all = True
 
     def __init__(self, directives: Sequence[Directive], setup: Setup) -> None:
         super().__init__(directives, setup)
