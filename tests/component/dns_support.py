@@ -57,6 +57,9 @@ class StaticCluster:
     def fills(self, zone: Zone) -> bool:
         return self.seen
 
+    def recalls(self, zone: Zone) -> bool:
+        return False
+
     def attach(self, zone: Zone) -> None:
         self.zones.append(zone)
         for obj in self.objects:

@@ -13,7 +13,7 @@ import dns.rrset
 import pytest
 
 from fairway.dns import names, wire
-from fairway.dns.listeners import UdpListener
+from fairway.dns.listeners import bound_socket
 from fairway.dns.wire import Edns, Query
 from tests.component.dns_support import StaticCluster, fixtures, free_port, serving
 
@@ -345,4 +345,4 @@ async def test_sockets_are_free_again_once_the_server_is_closed() -> None:
     for _ in range(2):
         async with serving(f".:{port} {{\nkubernetes cluster.local\n}}", StaticCluster([]), port):
             with pytest.raises(OSError, match="in use"):
-                UdpListener.open("127.0.0.1", port, lambda: None)  # type: ignore[arg-type, return-value]
+                bound_socket("127.0.0.1", port, socket.SOCK_DGRAM)

@@ -30,6 +30,12 @@ _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 @click.option(
     "--upstream", default="", help="without --conf: servers for other names (default: those of resolv.conf)"
 )
+@click.option(
+    "--data",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="keep the cluster's last state here, for a start without API server; and take over without loss "
+    "from a server that was started with the same",
+)
 @click.option("--publish-progress", type=bool, default=None, help="default: only to a Fairway API server")
 @click.option(
     "--name", default="", help="tells several servers of a cluster apart (default: the host's name)"
@@ -41,6 +47,7 @@ def command(
     port: int,
     zone: str,
     upstream: str,
+    data: Path | None,
     publish_progress: bool | None,
     name: str,
 ) -> None:
@@ -51,6 +58,7 @@ def command(
         port=port,
         zone=zone,
         upstream=_words(upstream),
+        data=data,
         publish_progress=publish_progress,
         name=name or socket.gethostname(),
     )

@@ -23,6 +23,9 @@ log = structlog.get_logger()
 _BUFFER = 4 << 20
 _MAX_PENDING = 10_000
 _IDLE = 10.0
+_LAST_ANSWERS = 5.0
+_LAST_CONNECTIONS = 30.0
+_LOOK_EVERY = 0.05
 _MAX_CONNECTIONS = 4096
 _HIGH_WATER = 1 << 20
 
@@ -38,17 +41,31 @@ class UdpListener:
         self._tasks: set[asyncio.Task[None]] = set()
         self._loop = asyncio.get_running_loop()
         self._batch = DatagramBatch(sock, wildcard=sock.getsockname()[0] in ("0.0.0.0", "::"))
-        self._loop.add_reader(sock, self._drain)
-
-    @classmethod
-    def open(cls, host: str, port: int, current: CurrentResponder) -> UdpListener:
-        return cls(bound_socket(host, port, socket.SOCK_DGRAM), current)
 
     @property
-    def port(self) -> int:
-        return int(self._socket.getsockname()[1])
+    def socket(self) -> socket.socket:
+        return self._socket
 
-    def _drain(self) -> None:
+    def start(self) -> None:
+        self._loop.add_reader(self._socket, self._drain)
+
+    def pause(self) -> None:
+        """Reads no more; what is being answered is answered."""
+        self._loop.remove_reader(self._socket)
+
+    async def finish(self) -> None:
+        """Answers all that has arrived, and reads no more."""
+        self.pause()
+        while self._drain():
+            continue
+        await self.settle()
+
+    async def settle(self) -> None:
+        """Returns once nothing is being answered, within bounds."""
+        if self._tasks:
+            await asyncio.wait(list(self._tasks), timeout=_LAST_ANSWERS)
+
+    def _drain(self) -> int:
         """Answers what waits, at most a batch, before other work of the loop gets its turn."""
         batch, responder = self._batch, self._current()
         try:
@@ -56,7 +73,7 @@ class UdpListener:
         except OSError as error:
             # An earlier answer was refused by its receiver.
             log.debug("udp", error=str(error))
-            return
+            return 0
         lane, metrics = responder.lane, responder.metrics
         prebuilt, kinds = responder.prebuilt.get, metrics.zone_udp
         received, sizes = batch.received, batch.sizes
@@ -85,6 +102,7 @@ class UdpListener:
         metrics.zone_rcodes[0] += hits
         if answers:
             batch.send(answers)
+        return count
 
     def _ask_chain(self, responder: Responder, data: bytes, seat: int) -> None:
         if len(self._tasks) < _MAX_PENDING:
@@ -100,7 +118,7 @@ class UdpListener:
                 self._socket.sendmsg([answer], control, 0, address)
 
     def close(self) -> None:
-        self._loop.remove_reader(self._socket)
+        self.pause()
         for task in self._tasks:
             task.cancel()
         self._socket.close()
@@ -127,21 +145,36 @@ def bound_socket(host: str, port: int, kind: socket.SocketKind) -> socket.socket
 class TcpListener:
     """One listening TCP socket and its connections."""
 
-    def __init__(self, server: asyncio.Server, connections: set[TcpConnection]) -> None:
-        self._server = server
-        self._connections = connections
+    def __init__(self, sock: socket.socket, current: CurrentResponder) -> None:
+        self.socket = sock
+        self._current = current
+        self._server: asyncio.Server | None = None
+        self._connections: set[TcpConnection] = set()
 
-    @classmethod
-    async def open(cls, host: str, port: int, current: CurrentResponder) -> TcpListener:
-        connections: set[TcpConnection] = set()
-        sock = bound_socket(host, port, socket.SOCK_STREAM)
-        server = await asyncio.get_running_loop().create_server(
-            lambda: TcpConnection(current, connections), sock=sock, backlog=1024
+    async def start(self) -> None:
+        self._server = await asyncio.get_running_loop().create_server(
+            # The loop closes the socket it is given; ours may still have to be handed over.
+            lambda: TcpConnection(self._current, self._connections),
+            sock=self.socket.dup(),
+            backlog=1024,
         )
-        return cls(server, connections)
+
+    async def finish(self) -> None:
+        """Takes no new connections; those there are end by themselves when idle, within bounds."""
+        self._stop_listening()
+        for _ in range(int(_LAST_CONNECTIONS / _LOOK_EVERY)):
+            if not self._connections:
+                return
+            await asyncio.sleep(_LOOK_EVERY)
+
+    def _stop_listening(self) -> None:
+        if self._server:
+            self._server.close()
+            self._server = None
 
     def close(self) -> None:
-        self._server.close()
+        self._stop_listening()
+        self.socket.close()
         for connection in list(self._connections):
             connection.close()
 

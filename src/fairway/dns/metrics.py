@@ -37,6 +37,8 @@ class Metrics:
     cache_misses: int = 0
     forwarded: Counter[str] = field(default_factory=Counter)
     panics: int = 0
+    snapshot_written: float = 0.0
+    """When the state of the cluster that is served was written down, if it is not the present one."""
 
     def count_zone(self, query: bytes, answer: bytes, tcp: bool = False) -> None:
         """One answer of the cluster's zone. The type stands behind the name, which the answer has, too."""
@@ -73,8 +75,17 @@ class Metrics:
             ("coredns_panics_total", "The number of failures while answering.", self.panics),
         ):
             lines += [*_family(name, about), f"{name} {value}"]
+        for name, about, level in (
+            ("fairway_dns_snapshot_in_use", "1 while an earlier state is served.", self.snapshot_written > 0),
+            (
+                "fairway_dns_snapshot_written_seconds",
+                "When that state was written.",
+                int(self.snapshot_written),
+            ),
+        ):
+            lines += [*_family(name, about, "gauge"), f"{name} {int(level)}"]
         return "\n".join(lines) + "\n"
 
 
-def _family(name: str, about: str) -> list[str]:
-    return [f"# HELP {name} {about}", f"# TYPE {name} counter"]
+def _family(name: str, about: str, kind: str = "counter") -> list[str]:
+    return [f"# HELP {name} {about}", f"# TYPE {name} {kind}"]

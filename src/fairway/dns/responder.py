@@ -51,7 +51,7 @@ class Responder:
     def lane(self) -> Compiled | None:
         """The prebuilt answers, once the cluster has been seen in full."""
         found = self._kubernetes
-        return found.compiled if found and found.ready() else None
+        return found.compiled if found and found.serves() else None
 
     @property
     def prebuilt(self) -> dict[bytes, Prebuilt]:

@@ -56,6 +56,10 @@ class Kubernetes(Plugin):
     def ready(self) -> bool:
         return self._cluster is not None and self._cluster.fills(self.zone)
 
+    def serves(self) -> bool:
+        """Whether there is something to answer with: all of the cluster, or at least what it once was."""
+        return self._cluster is not None and (self.ready() or self._cluster.recalls(self.zone))
+
     def passes_on(self, name: bytes) -> bool:
         """Whether a name that does not exist here is asked of the plugins behind."""
         return in_zones(name, self.options.fallthrough)
@@ -66,7 +70,7 @@ class Kubernetes(Plugin):
             return await ahead(request)
         if query.type in _TRANSFERS or query.rdclass not in (wire.IN, wire.CLASS_ANY):
             return Reply(wire.REFUSED)
-        if not self.ready():
+        if not self.serves():
             # Nothing is known yet: to deny a name would be a lie that clients keep.
             return Reply(wire.SERVFAIL)
         resolution = resolve(self.zone, query.name, query.type)
