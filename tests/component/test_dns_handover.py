@@ -65,8 +65,13 @@ class Dns:
         return await asyncio.to_thread(read)
 
     async def until_ready(self) -> None:
+        await self.until("ready", "OK")
+
+    async def until(self, path: str, words: str) -> None:
         async with asyncio.timeout(60):
-            while await self.page("ready") != "OK":
+            while True:
+                if words in await self.page(path):
+                    return
                 await asyncio.sleep(0.05)
 
 
@@ -137,7 +142,9 @@ async def test_a_changed_corefile_comes_into_force_without_losing_a_question(
         asked, lost, codes = await asking
         assert (lost, codes) == (0, f"NOERROR {asked} (100.00%)")
         async with asyncio.timeout(30):
-            while await ttl(dns.port) != 77:
+            while True:
+                if await ttl(dns.port) == 77:
+                    break
                 await asyncio.sleep(0.1)
         dns.conf.write_text("broken {")
         await asyncio.sleep(2.5)
@@ -173,9 +180,7 @@ async def test_without_an_api_server_the_last_state_is_served_and_told(
     await api.kill()
     process = await dns.start()
     async with ending(process):
-        async with asyncio.timeout(60):
-            while "fairway_dns_snapshot_in_use 1" not in await dns.page("metrics"):
-                await asyncio.sleep(0.1)
+        await dns.until("metrics", "fairway_dns_snapshot_in_use 1")
         await becomes(dns.port, "web.default.svc.cluster.local", wire.NOERROR)
         assert await ask(dns.port, "nope.default.svc.cluster.local") == (wire.NXDOMAIN, 0)
         assert await dns.page("ready") == ""

@@ -55,6 +55,9 @@ class Pool:
     async def _ask_in_turn(self, request: Request) -> Reply:
         # After each server was tried once, go round once more: one lost datagram is no outage.
         order = self._ordered()
+        if self.options.fail_fast and all(upstream.down for upstream in order):
+            return _FAILED
+        last = _FAILED
         for upstream in (*order, *order):
             query = msgspec.structs.replace(request.query, id=secrets.randbits(16))
             self.metrics.forwarded[f"{upstream.host}:{upstream.port}"] += 1
@@ -64,11 +67,13 @@ class Pool:
                 upstream.failed()
                 continue
             upstream.succeeded()
-            return reply
-        return _FAILED
+            if reply.rcode not in self.options.failover:
+                return reply
+            last = reply
+        return last
 
     async def _exchange(self, upstream: Upstream, query: Query, tcp: bool) -> Reply:
-        if self.options.force_tcp or (tcp and not self.options.prefer_udp):
+        if upstream.secure or self.options.force_tcp or (tcp and not self.options.prefer_udp):
             return await upstream.over_tcp(query)
         reply = await upstream.over_udp(query)
         if reply.flags & wire.TC and (tcp or self.options.prefer_udp):
@@ -95,8 +100,7 @@ class Forward(Plugin):
 
     def __init__(self, directives: Sequence[Directive], setup: Setup) -> None:
         super().__init__(directives, setup)
-        around = setup.around
-        self.pools = [Pool(parse(line, around.read_file), around.metrics) for line in directives]
+        self.pools = [_pool(line, setup) for line in directives]
 
     async def stop(self) -> None:
         for pool in self.pools:
@@ -107,7 +111,17 @@ class Forward(Plugin):
         pool = next((pool for pool in self.pools if pool.takes(request.name)), None)
         if pool is None:
             return await ahead(request)
-        return await pool.ask(request)
+        reply = await pool.ask(request)
+        if reply.rcode in pool.options.next:
+            return await ahead(request) or reply
+        return reply
+
+
+def _pool(line: Directive, setup: Setup) -> Pool:
+    try:
+        return Pool(parse(line, setup.around.read_file), setup.around.metrics)
+    except OSError as error:
+        raise line.error(f"plugin/forward: certificates of 'tls' can't be read: {error}") from None
 
 
 PLUGIN = Forward
