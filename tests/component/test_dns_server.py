@@ -292,7 +292,8 @@ async def test_pages_tell_health_readiness_and_metrics(world: World) -> None:
     await world.udp(query())
     status, text = await world.page("/metrics")
     assert status == 200
-    assert 'coredns_dns_requests_total{proto="udp",type="A"} 1' in text
+    where = f'server="dns://127.0.0.1:{world.port}",zone=".",view=""'
+    assert f'coredns_dns_requests_total{{{where},proto="udp",family="1",type="A"}} 1' in text
 
 
 async def test_until_the_cluster_was_seen_names_are_neither_found_nor_denied(world: World) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from fairway.cli.dns_query import query
 from fairway.client import KubeConfigError
 from fairway.dns.config import Config
 from fairway.dns.corefile import CorefileError
@@ -17,7 +18,9 @@ from fairway.running import run_component
 _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 
 
-@click.command(help="Serve the names of a cluster's Services, and forward all others.")
+@click.group(
+    invoke_without_command=True, help="Serve the names of a cluster's Services, and forward all others."
+)
 @click.option(
     "--kubeconfig", type=_FILE, help="how to reach the API server (default: as kubectl looks for it)"
 )
@@ -40,7 +43,9 @@ _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 @click.option(
     "--name", default="", help="tells several servers of a cluster apart (default: the host's name)"
 )
+@click.pass_context
 def command(
+    ctx: click.Context,
     kubeconfig: Path | None,
     conf: Path | None,
     bind: str,
@@ -51,6 +56,8 @@ def command(
     publish_progress: bool | None,
     name: str,
 ) -> None:
+    if ctx.invoked_subcommand:
+        return
     config = Config(
         kubeconfig=kubeconfig,
         conf=conf,
@@ -66,6 +73,9 @@ def command(
         run_component("dns", run(config))
     except* (CorefileError, KubeConfigError, LoopError, OSError) as group:
         raise click.ClickException(_first(group)) from None
+
+
+command.add_command(query)
 
 
 def _words(text: str) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ import structlog
 from fairway.dns import wire
 from fairway.dns.responder import Responder
 from fairway.dns.zone.compiled import PLAIN
-from fairway.kernel.datagrams import SLOT, Control, DatagramBatch
+from fairway.kernel.datagrams import SLOT, SOURCE, Control, DatagramBatch
 
 log = structlog.get_logger()
 _BUFFER = 4 << 20
@@ -40,6 +40,7 @@ class UdpListener:
         self._current = current
         self._tasks: set[asyncio.Task[None]] = set()
         self._loop = asyncio.get_running_loop()
+        self._family = 2 if sock.family == socket.AF_INET6 else 1
         self._batch = DatagramBatch(sock, wildcard=sock.getsockname()[0] in ("0.0.0.0", "::"))
 
     @property
@@ -67,7 +68,7 @@ class UdpListener:
 
     def _drain(self) -> int:
         """Answers what waits, at most a batch, before other work of the loop gets its turn."""
-        batch, responder = self._batch, self._current()
+        batch, responder, begin = self._batch, self._current(), self._loop.time()
         try:
             count = batch.receive()
         except OSError as error:
@@ -75,16 +76,20 @@ class UdpListener:
             log.debug("udp", error=str(error))
             return 0
         lane, metrics = responder.lane, responder.metrics
-        prebuilt, kinds = responder.prebuilt.get, metrics.zone_udp
-        received, sizes = batch.received, batch.sizes
+        counts = metrics.lane(responder.where, self._family)
+        prebuilt, kinds = responder.prebuilt.get, counts.udp
+        received, sizes, sources = batch.received, batch.sizes, batch.sources
+        asked, (low, high) = metrics.asked, batch.source_part
         answers: list[tuple[int, bytes]] = []
         hits = 0
         for seat in range(count):
             at = seat * SLOT
             end = at + sizes[seat]
+            client = sources[seat * SOURCE + low : seat * SOURCE + high]
             hit = prebuilt(received[at + 12 : end])
             if hit is not None and received[at + 2 : at + 12] == PLAIN:
                 hits += 1
+                asked[client] = asked.get(client, 0) + 1
                 kinds[received[end - 3]] += 1
                 body = hit if hit.__class__ is bytes else hit.pick()  # type: ignore[union-attr]
                 answers.append((seat, received[at : at + 2] + body))
@@ -92,16 +97,19 @@ class UdpListener:
                 data = received[at:end]
                 answer = lane.answer_datagram(data) if lane else None
                 if answer is not None:
-                    metrics.count_zone(data, answer)
+                    counts.count(data, answer)
+                    metrics.count_client(client, denied=answer[3] & 15 == wire.NXDOMAIN)
                 else:
                     answer = responder.again(data)
                 if answer is not None:
                     answers.append((seat, answer))
                 else:
                     self._ask_chain(responder, data, seat)
-        metrics.zone_rcodes[0] += hits
+        counts.rcodes[0] += hits
         if answers:
             batch.send(answers)
+            metrics.took(responder.where, (self._loop.time() - begin) / len(answers), len(answers))
+            metrics.bound_clients()
         return count
 
     def _ask_chain(self, responder: Responder, data: bytes, seat: int) -> None:
@@ -236,7 +244,9 @@ class TcpConnection(asyncio.Protocol):
         lane = responder.lane
         answer = lane.answer(message, wire.MAX_MESSAGE) if lane else None
         if answer is not None:
-            responder.metrics.count_zone(message, answer, tcp=True)
+            family = 2 if ":" in self._client[0] else 1
+            responder.metrics.lane(responder.where, family).count(message, answer, tcp=True)
+            responder.metrics.took(responder.where, 0.0)
             self._send(answer)
         elif len(message) < 12 or len(self._tasks) >= _MAX_PENDING:
             self.close()

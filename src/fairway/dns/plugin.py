@@ -34,11 +34,17 @@ class Request:
     lookup: Lookup
     port: int = 0
     depth: int = 0
+    trail: list[str] | None = None
+    """Where plugins write down what they did, if the client wants to know."""
 
     @property
     def name(self) -> bytes:
         """The name asked for, in small letters."""
         return self.query.key
+
+    def note(self, text: str) -> None:
+        if self.trail is not None:
+            self.trail.append(text)
 
     def asking(self, query: Query) -> Request:
         """The same request with another question."""

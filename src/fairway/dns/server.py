@@ -20,6 +20,7 @@ from fairway.dns.chain import Chain, build
 from fairway.dns.corefile import Block
 from fairway.dns.handover import Place, Sockets
 from fairway.dns.listeners import TcpListener, UdpListener, bound_socket
+from fairway.dns.metrics import server_label
 from fairway.dns.plugin import Plugin, Surroundings
 from fairway.dns.plugins.bind import Bind
 from fairway.dns.plugins.kubernetes import Kubernetes
@@ -84,6 +85,7 @@ class Server:
         except Exception as error:
             # Whatever is wrong with the new one, there is a good one in force.
             log.error("corefile not reloaded", error=str(error))
+            self._around.metrics.reload_failures += 1
             return False
         await _stop(old)
         log.info("corefile reloaded")
@@ -130,7 +132,10 @@ class Server:
                 if isinstance(plugin, Kubernetes):
                     plugin.zone.addresses = _own_addresses(hosts)
         metrics = self._around.metrics
-        return Site(blocks, chains, {place: Responder(found, metrics) for place, found in by_place.items()})
+        responders = {
+            place: Responder(found, metrics, server_label(*place)) for place, found in by_place.items()
+        }
+        return Site(blocks, chains, responders)
 
     def _hosts(self, chain: Chain) -> tuple[str, ...]:
         bind = chain.plugin("bind")

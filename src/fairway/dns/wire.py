@@ -238,6 +238,22 @@ def read_reply(data: bytes, query: Query) -> Reply | None:
     return Reply(rcode | extended << 4, answer, authority, extra, kept, foreign=True)
 
 
+def read_reply_edns(data: bytes) -> Edns | None:
+    """The EDNS data of a message that `read_reply` has taken; None if it has none, or is cut before."""
+    _, _, questions, *counts = _HEADER.unpack_from(data)
+    try:
+        at = 12
+        for _ in range(questions):
+            at = read_name(data, at)[1] + 4
+        for _ in range(sum(counts)):
+            record, at = read_record(data, at)
+            if record.type == OPT:
+                return read_edns(record)
+    except WireError:
+        pass
+    return None
+
+
 def _read_sections(
     data: bytes, at: int, counts: Sequence[int], cut: bool
 ) -> tuple[list[tuple[Record, ...]], int]:

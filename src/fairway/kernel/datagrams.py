@@ -18,6 +18,9 @@ SEATS = 64
 SLOT = 4096
 """Octets of a seat, for coming and going; larger answers are sent one by one."""
 
+SOURCE = 32
+"""Octets of a seat's source, a `struct sockaddr`."""
+
 _IP_PKTINFO = 8
 """Linux' number; Python's socket module has no name for it."""
 _HEADER = struct.Struct("@QI4xQQQQi4xI4x")
@@ -57,7 +60,9 @@ class DatagramBatch:
         self.received = mmap.mmap(-1, SEATS * SLOT)
         """Slicing gives bytes, in one copy; seat N begins at N * SLOT."""
         self._sent = mmap.mmap(-1, SEATS * SLOT)
-        self._names = mmap.mmap(-1, SEATS * 32)
+        self.sources = mmap.mmap(-1, SEATS * SOURCE)
+        self.source_part = (4, 8) if self._family == socket.AF_INET else (8, 24)
+        """Where in a seat's source its packed address stands."""
         self._controls = mmap.mmap(-1, SEATS * _CONTROL)
         self._vectors = mmap.mmap(-1, SEATS * 32)
         self._coming = mmap.mmap(-1, SEATS * _HEADER.size)
@@ -72,10 +77,10 @@ class DatagramBatch:
         self._coming_at, self._going_at = _address(self._coming), _address(self._going)
 
     def _lay_out(self) -> None:
-        names, controls = _address(self._names), _address(self._controls)
+        names, controls = _address(self.sources), _address(self._controls)
         vectors, received, sent = _address(self._vectors), _address(self.received), _address(self._sent)
         length = _NAME_LENGTH[self._family]
-        self._name_at = [names + seat * 32 for seat in range(SEATS)]
+        self._name_at = [names + seat * SOURCE for seat in range(SEATS)]
         self._control_at = [controls + seat * _CONTROL for seat in range(SEATS)]
         room = _CONTROL if self._wildcard else 0
         reply = _CONTROL_LENGTH[self._family] if self._wildcard else 0
@@ -131,13 +136,13 @@ class DatagramBatch:
 
     def address(self, seat: int) -> tuple[str, int] | tuple[str, int, int, int]:
         """Where the datagram of a seat came from."""
-        at = seat * 32
-        port = int.from_bytes(self._names[at + 2 : at + 4], "big")
+        at = seat * SOURCE
+        port = int.from_bytes(self.sources[at + 2 : at + 4], "big")
         if self._family == socket.AF_INET:
-            return socket.inet_ntop(socket.AF_INET, self._names[at + 4 : at + 8]), port
-        flow = int.from_bytes(self._names[at + 4 : at + 8], "big")
-        scope = struct.unpack_from("@I", self._names, at + 24)[0]
-        return socket.inet_ntop(socket.AF_INET6, self._names[at + 8 : at + 24]), port, flow, scope
+            return socket.inet_ntop(socket.AF_INET, self.sources[at + 4 : at + 8]), port
+        flow = int.from_bytes(self.sources[at + 4 : at + 8], "big")
+        scope = struct.unpack_from("@I", self.sources, at + 24)[0]
+        return socket.inet_ntop(socket.AF_INET6, self.sources[at + 8 : at + 24]), port, flow, scope
 
     def control(self, seat: int) -> Control:
         """What makes a later answer leave from the address that was asked."""

@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from fairway.dns import names, wire
+from fairway.dns import explain, names, wire
 from fairway.dns.wire import Query
 from fairway.dns.zone.model import EXISTS, Names, Node
 from fairway.dns.zone.prebuilt import Prebuilt, Shuffled
@@ -33,6 +33,7 @@ _ONE_QUESTION = b"\x00\x01\x00\x00\x00\x00\x00"
 _NEGATIVE_COUNTS = b"\0\x01\0\0\0\x01\0\0"
 _CHAINED = frozenset((wire.TXT, wire.NS, wire.SOA, wire.CNAME, wire.DS, wire.ANY, wire.AXFR, wire.IXFR))
 """Types that the chain answers: plugins have ideas of their own about them, and nobody asks them often."""
+_EXPLAIN = explain.OPTION.to_bytes(2, "big")
 _HEADS = tuple(bytes((0x84 | rd, cd << 4)) for rd in (0, 1) for cd in (0, 1))
 _DENIALS = tuple(bytes((head[0], head[1] | wire.NXDOMAIN)) for head in _HEADS)
 
@@ -261,5 +262,7 @@ def _reply_opt(opt: bytes) -> bytes | None:
         return None
     at = 11
     while at < len(opt):
+        if opt[at : at + 2] == _EXPLAIN:
+            return None
         at += 4 + int.from_bytes(opt[at + 2 : at + 4], "big")
     return opt[:5] + b"\0\0" + bytes((opt[7] & 0x80,)) + b"\0\0\0" if at == len(opt) else None

@@ -267,6 +267,26 @@ class Zone:
         network."""
         return [key.partition("/")[0] for key in self._pods.get(address, ())]
 
+    def describe(self, name: bytes) -> str:
+        """The object that a name (in small letters, in one of our zones) comes from, in words."""
+        zone = self.zone_of(name) or names.ROOT
+        node = self.find(name, zone)
+        if node is None:
+            return "no object of that name"
+        if node.ptr:
+            return "address of " + ", ".join(names.to_text(owner)[:-1] for owner in node.ptr)
+        labels = [label.decode("ascii", "replace") for label in names.labels(name[: len(name) - len(zone)])]
+        match labels:
+            case [*_, service, namespace, "svc"] if f"{namespace}/{service}" in self._services:
+                kind = "Service" if len(labels) == 3 else "endpoint or port of Service"
+                return f"{kind} {namespace}/{service}"
+            case [_, namespace, "pod"]:
+                holders = [key for a in (*node.a, *node.aaaa) for key in self._pods.get(a, ())]
+                return f"Pod {', '.join(holders)}" if holders else f"address of a Pod in {namespace}"
+            case [namespace, "svc" | "pod"]:
+                return f"Namespace {namespace}"
+        return "the zone itself"
+
     # ---- the zone's own name servers -------------------------------------------------------------------
 
     def name_servers(self) -> list[bytes]:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from fairway.dns import wire
+from fairway.dns import names, wire
 from fairway.dns.arguments import in_zones, overlap
 from fairway.dns.corefile import Directive
 from fairway.dns.plugin import Handler, Plugin, Request, Setup
@@ -34,6 +34,7 @@ class Cache(Plugin):
         self._metrics = setup.around.metrics
         self._positive = Store(self.options.success.capacity)
         self._negative = Store(self.options.denial.capacity)
+        self._label = ",".join(names.to_text(zone) for zone in self.options.zones)
         self._refreshing: dict[Key, asyncio.Task[Reply | None]] = {}
 
     def passes(self, zone: Zone) -> bool:
@@ -57,22 +58,27 @@ class Cache(Plugin):
         key = (request.name, query.type, query.do, bool(query.flags & wire.CD))
         entry = self._positive.get(key) or self._negative.get(key)
         if entry is None:
-            self._metrics.cache_misses += 1
+            self._metrics.cache_misses[self._label] += 1
             return await self._fetch(key, request, ahead)
         return await self._serve_entry(key, entry, request, ahead)
 
     async def _serve_entry(self, key: Key, entry: Entry, request: Request, ahead: Handler) -> Reply | None:
         left = entry.until - self._clock()
         if left > 0:
-            self._metrics.cache_hits += 1
+            self._count_hit(entry)
+            request.note(f"cache: {entry.ttl - left:.0f} s old, {left:.0f} s left")
             entry.hits += 1
             if self._wants_prefetch(entry, left):
                 self._refresh(key, request, ahead)
             return self._aged(entry.answer(request.query, int(left) if left >= 1 else 1), left)
         if -left > self.options.stale:
-            self._metrics.cache_misses += 1
+            self._metrics.cache_misses[self._label] += 1
             return await self._fetch(key, request, ahead)
         return await self._serve_stale(key, entry, request, ahead)
+
+    def _count_hit(self, entry: Entry) -> None:
+        kind = "success" if entry.reply.rcode == wire.NOERROR and entry.reply.answer else "denial"
+        self._metrics.cache_hits[self._label, kind] += 1
 
     def _aged(self, reply: Reply, left: float) -> Reply:
         """The answer is the same until its TTL changes. With `prefetch` every question has to be counted."""
@@ -85,7 +91,7 @@ class Cache(Plugin):
         return 0 < options.prefetch <= entry.hits and left <= entry.ttl * options.prefetch_part
 
     async def _serve_stale(self, key: Key, entry: Entry, request: Request, ahead: Handler) -> Reply | None:
-        self._metrics.cache_hits += 1
+        self._count_hit(entry)
         if self.options.verify:
             fresh = await self._fetch(key, request, ahead)
             if fresh is not None and fresh.rcode != wire.SERVFAIL:

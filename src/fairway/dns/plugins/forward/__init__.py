@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import random
 import secrets
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 
 import msgspec
 
@@ -21,6 +22,7 @@ from fairway.dns.names import is_under
 from fairway.dns.plugin import Handler, Plugin, Request, Setup
 from fairway.dns.plugins.forward.options import Options, parse
 from fairway.dns.plugins.forward.upstream import Upstream, UpstreamError
+from fairway.dns.rdata import rcode_text
 from fairway.dns.wire import Query, Reply
 
 _DEADLINE = 5.0
@@ -30,10 +32,14 @@ _FAILED = Reply(wire.SERVFAIL)
 class Pool:
     """The servers of one `forward` line."""
 
-    def __init__(self, options: Options, metrics: Metrics) -> None:
+    def __init__(
+        self, options: Options, metrics: Metrics, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self.options = options
+        self._clock = clock
         self.metrics = metrics
-        self.upstreams = [Upstream(*address, options) for address in options.to]
+        failures = metrics.healthcheck_failures
+        self.upstreams = [Upstream(*address, options, failures) for address in options.to]
         self._turn = 0
         self._running = 0
 
@@ -42,6 +48,7 @@ class Pool:
 
     async def ask(self, request: Request) -> Reply:
         if self.options.max_concurrent and self._running >= self.options.max_concurrent:
+            self.metrics.concurrent_rejects += 1
             return Reply(wire.REFUSED)
         self._running += 1
         try:
@@ -60,13 +67,16 @@ class Pool:
         last = _FAILED
         for upstream in (*order, *order):
             query = msgspec.structs.replace(request.query, id=secrets.randbits(16))
-            self.metrics.forwarded[f"{upstream.host}:{upstream.port}"] += 1
+            begin = self._clock()
             try:
                 reply = await self._exchange(upstream, query, request.tcp)
             except UpstreamError:
                 upstream.failed()
                 continue
             upstream.succeeded()
+            seconds = self._clock() - begin
+            self.metrics.forwarded_to(upstream.name, rcode_text(reply.rcode), seconds)
+            request.note(f"forward: asked {upstream.name}, {seconds * 1000:.1f} ms")
             if reply.rcode not in self.options.failover:
                 return reply
             last = reply
@@ -119,7 +129,8 @@ class Forward(Plugin):
 
 def _pool(line: Directive, setup: Setup) -> Pool:
     try:
-        return Pool(parse(line, setup.around.read_file), setup.around.metrics)
+        around = setup.around
+        return Pool(parse(line, around.read_file), around.metrics, around.clock)
     except OSError as error:
         raise line.error(f"plugin/forward: certificates of 'tls' can't be read: {error}") from None
 

@@ -7,10 +7,10 @@ connected, so only the server itself can answer, and a closed port shows at once
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import secrets
 import socket
 import ssl
+from collections import Counter
 
 import structlog
 
@@ -31,9 +31,13 @@ class UpstreamError(Exception):
 
 
 class Upstream:
-    def __init__(self, host: str, port: int, options: Options) -> None:
+    def __init__(
+        self, host: str, port: int, options: Options, health_failures: Counter[str] | None = None
+    ) -> None:
         self.host = host
         self.port = port
+        self.name = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        self._health_failures: Counter[str] = Counter() if health_failures is None else health_failures
         self._options = options
         self._fails = 0
         self._probe: asyncio.Task[None] | None = None
@@ -64,9 +68,11 @@ class Upstream:
             await asyncio.sleep(self._options.health_interval)
             query = Query(secrets.randbits(16), self._options.health_domain, wire.NS, flags=flags)
             ask = self.over_tcp if self._options.force_tcp or self.secure else self.over_udp
-            with contextlib.suppress(UpstreamError):
+            try:
                 await ask(query)
                 self._fails = 0
+            except UpstreamError:
+                self._health_failures[self.name] += 1
         log.info("upstream is up again", server=f"{self.host}:{self.port}")
 
     def close(self) -> None:

@@ -75,6 +75,7 @@ class Hosts(Plugin):
             return await ahead(request)
         records = self._records(request)
         if records is not None:
+            request.note(f"hosts: {self._file} or the Corefile")
             return Reply(wire.NOERROR, records, flags=wire.AA)
         # Addresses that nobody wrote down here are never this file's to deny.
         if request.query.type == wire.PTR or in_zones(request.name, self._fallthrough):

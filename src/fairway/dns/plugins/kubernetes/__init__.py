@@ -75,11 +75,18 @@ class Kubernetes(Plugin):
             return Reply(wire.SERVFAIL)
         resolution = resolve(self.zone, query.name, query.type)
         assert resolution is not None
+        if request.trail is not None:
+            request.note(self._origin(request.name))
         if self._others_know(query.type, request.name, resolution) and self.passes_on(request.name):
             return await self._pass_on(request, ahead, resolution)
         if resolution.external:
             return await self._look_up(request, resolution)
         return resolution.reply
+
+    def _origin(self, name: bytes) -> str:
+        zone = self.zone.zone_of(name) or names.ROOT
+        stale = "" if self.ready() else ", an earlier state: no API server"
+        return f"kubernetes: zone {names.to_text(zone)}, {self.zone.describe(name)}{stale}"
 
     def _others_know(self, rdtype: int, name: bytes, resolution: Resolution) -> bool:
         """Whether the plugins behind may have more to say. Addresses that `hosts` shares with us are theirs,

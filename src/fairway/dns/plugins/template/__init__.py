@@ -69,6 +69,7 @@ class TemplatePlugin(Plugin):
 
     async def _reply(self, template: Template, request: Request, found: re.Match[str]) -> Reply:
         zone = next(zone for zone in template.zones if names.is_under(request.name, zone))
+        request.note("template: made up by a template of the Corefile")
         values = _values(request, zone, found)
         try:
             answer, authority, additional = (
