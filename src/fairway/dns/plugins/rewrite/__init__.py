@@ -29,7 +29,7 @@ class Rewrite(Plugin):
         query = request.query
         undo: list[Undo] = []
         for rule, stops in self._rules:
-            changed = rule.apply(query)
+            changed = rule.apply(query, request)
             if changed is None:
                 continue
             query, backwards = changed
