@@ -34,6 +34,11 @@ _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
     "--upstream", default="", help="without --conf: servers for other names (default: those of resolv.conf)"
 )
 @click.option(
+    "--node-local",
+    default="",
+    help="serve this node at these link-local addresses (such as 169.254.20.10), without connection tracking",
+)
+@click.option(
     "--data",
     type=click.Path(path_type=Path, file_okay=False),
     help="keep the cluster's last state here, for a start without API server; and take over without loss "
@@ -52,6 +57,7 @@ def command(
     port: int,
     zone: str,
     upstream: str,
+    node_local: str,
     data: Path | None,
     publish_progress: bool | None,
     name: str,
@@ -65,6 +71,7 @@ def command(
         port=port,
         zone=zone,
         upstream=_words(upstream),
+        node_local=_words(node_local),
         data=data,
         publish_progress=publish_progress,
         name=name or socket.gethostname(),

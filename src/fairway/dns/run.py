@@ -24,10 +24,13 @@ from fairway.dns.cluster import WatchedCluster
 from fairway.dns.config import Config, usual_corefile
 from fairway.dns.corefile import Block
 from fairway.dns.metrics import Metrics
+from fairway.dns.nodelocal import NodeLocal
 from fairway.dns.pages import Pages
 from fairway.dns.plugin import Surroundings
 from fairway.dns.plugins.forward.options import name_servers
 from fairway.dns.server import Server
+from fairway.kernel.netlink import KernelNetlink
+from fairway.kernel.nftables import LibNftables
 
 log = structlog.get_logger()
 _SOCKET = "dns.sock"
@@ -39,6 +42,7 @@ async def run(config: Config, ready: Callable[[], None] = lambda: None) -> None:
     # second for nothing.
     gc.set_threshold(50_000, 50, 100)
     async with asyncio.TaskGroup() as tasks:
+        node_local = await asyncio.to_thread(_node_local, config)
         component = _Component(config, tasks)
         try:
             predecessor = handover.find(config.data / _SOCKET) if config.data else None
@@ -55,6 +59,19 @@ async def run(config: Config, ready: Callable[[], None] = lambda: None) -> None:
         finally:
             await (component.server.retire() if component.retired else component.server.stop())
             await component.end()
+            if node_local:
+                if not component.retired:
+                    await asyncio.to_thread(node_local.remove)
+                node_local.close()
+
+
+def _node_local(config: Config) -> NodeLocal | None:
+    """This node's own addresses, put in place, if that is wanted."""
+    if not config.node_local:
+        return None
+    made = NodeLocal(KernelNetlink(), LibNftables(), config.node_local, config.port)
+    made.put()
+    return made
 
 
 class _Component:
@@ -79,10 +96,10 @@ class _Component:
             reload=self._reload,
             fail=self._fail,
             not_ready=lambda: self.server.not_ready(),
-            pages=Pages(next((host for host in config.bind), "")),
+            pages=Pages(next((host for host in (*config.bind, *config.node_local)), "")),
             metrics=self._metrics,
         )
-        self.server = Server(self._read, around, config.bind, config.port)
+        self.server = Server(self._read, around, config.bind or config.node_local, config.port)
 
     async def until_ready(self) -> None:
         """Returns once every plugin is ready; raises what makes serving pointless."""
