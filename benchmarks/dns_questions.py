@@ -1,4 +1,4 @@
-"""What the DNS benchmark asks: one kind of question a row, as dnsperf reads them, and the names behind them."""
+"""What the DNS benchmark asks: kinds of questions as dnsperf reads them, and the names behind them."""
 
 from __future__ import annotations
 

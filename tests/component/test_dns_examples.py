@@ -1,4 +1,4 @@
-"""The examples about DNS: their Corefiles run, and their manifests have the names that the READMEs promise."""
+"""The examples about DNS: their Corefiles run, and their manifests have the names the READMEs promise."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ from fairway.dns.zone.zone import Zone
 PLAIN = b"\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00"
 """What lies between id and question in the query of a plain stub resolver: RD, one question, nothing else."""
 
-_MOST_MEMOS = 16384
+_MOST_MEMOS, _MOST_DENIALS = 16384, 4096
 _TYPE_A, _TYPE_AAAA, _TYPE_SRV = b"\0\x01\0\x01", b"\0\x1c\0\x01", b"\0\x21\0\x01"
 _SHORTEST = 17
 """Octets of a question for the root."""
@@ -119,7 +119,7 @@ class Compiled:
         if message is not None and self._repeatable:
             # Floods of names that don't exist must not push out what does.
             memo = self._denied if message[3] & 15 else self._memo
-            if len(memo) >= _MOST_MEMOS:
+            if len(memo) >= (_MOST_DENIALS if memo is self._denied else _MOST_MEMOS):
                 memo.clear()
             memo[key] = message[2:]
         return message
