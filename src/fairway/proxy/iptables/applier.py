@@ -6,16 +6,19 @@ Thin and blocking: the planner decides, this runs. All calls come from one threa
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 import structlog
 
 from fairway.kernel.conntrack import Conntrack
 from fairway.kernel.iptables import Iptables
+from fairway.metrics import Figure
 from fairway.proxy.changes import PortState
 from fairway.proxy.flow_cleaning import FlowCleaner
+from fairway.proxy.flow_counting import FlowCounter
 from fairway.proxy.iptables.comparison import differing
+from fairway.proxy.iptables.describe import describe
 from fairway.proxy.iptables.plan import Planner
 from fairway.proxy.iptables.restore import difference_text, everything_text, removal_text
 from fairway.proxy.iptables.saved import Saved, is_ours, parse
@@ -49,6 +52,7 @@ class Applier:
     ) -> None:
         self._kernel, self._clock = kernel, clock
         self._flows = FlowCleaner(kernel.conntrack, kernel.local_addresses)
+        self._connections = FlowCounter(kernel.conntrack, kernel.local_addresses).count
         self._planner = Planner(settings, Host())
         self._settings = settings
         # The generation that our last transaction made.
@@ -102,6 +106,14 @@ class Applier:
             return False
         self._generation = generation
         return True
+
+    def describe(self, service: str) -> str:
+        """The rules of a Service, and the connections that use it right now."""
+        ports = self._planner.port_plans(service)
+        return describe(service, ports, self._planner.settings.classic, self._connections)
+
+    def figures(self) -> Iterator[Figure]:
+        return self._flows.figures()
 
     def remove(self) -> None:
         """Leave nothing behind, but what the kubelet has made or others' rules jump to."""
