@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 from fairway.proxy.model import Endpoint, Family, Protocol, ServicePort
+from fairway.proxy.spelling import spell_address
 
 Connections = Callable[[Family, Protocol, str, int], tuple[int, int]]
 """How many connections are tracked to an address and port, and their bytes where the kernel counts them."""
@@ -20,9 +21,8 @@ def document(title: str, ports: Iterable[Iterable[str]]) -> str:
 
 
 def heading(port: ServicePort) -> str:
-    family = "IPv6" if port.name.family is Family.IPV6 else "IPv4"
     name = f"port {port.name.port}, " if port.name.port else ""
-    return f"{name}{port.name.protocol} {port.port}, {family}"
+    return f"{name}{port.name.protocol} {port.port}, IPv{port.name.family.version}"
 
 
 def frontend(port: ServicePort, address: str, number: int) -> str:
@@ -30,9 +30,9 @@ def frontend(port: ServicePort, address: str, number: int) -> str:
     if address == port.name.family.unspecified:
         return f"node port {number}"
     if address == port.cluster_ip:
-        return f"cluster IP {spelled(address, number)}"
+        return f"cluster IP {spell_address(address, number)}"
     kind = "load balancer IP" if address in port.load_balancer_ips else "external IP"
-    return f"{kind} {spelled(address, number)}"
+    return f"{kind} {spell_address(address, number)}"
 
 
 def connections_now(port: ServicePort, address: str, number: int, connections: Connections) -> str:
@@ -52,8 +52,4 @@ def endpoint_lines(endpoints: Iterable[Endpoint]) -> Iterator[str]:
     for endpoint in endpoints:
         going = ", terminating" if endpoint.terminating else ""
         where = f" on {endpoint.node}" if endpoint.node else ""
-        yield f"    {spelled(endpoint.ip, endpoint.port)}{where}{going}"
-
-
-def spelled(address: str, port: int) -> str:
-    return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
+        yield f"    {spell_address(endpoint.ip, endpoint.port)}{where}{going}"

@@ -16,10 +16,9 @@ class FlowCounter:
 
     def count(self, family: Family, protocol: Protocol, address: str, port: int) -> tuple[int, int]:
         """Flows to an address and port, and their bytes; a node port's address is unspecified."""
-        version = 4 if family is Family.IPV4 else 6
-        if address != family.unspecified:
-            flows = self.conntrack.tracked(version, protocol, address, port)
-        else:
+        is_node_port = address == family.unspecified
+        flows = self.conntrack.tracked(family.version, protocol, "" if is_node_port else address, port)
+        if is_node_port:
             local = self.local_addresses()
-            flows = [f for f in self.conntrack.tracked(version, protocol, "", port) if f.address in local]
+            flows = [flow for flow in flows if flow.address in local]
         return len(flows), sum(flow.size for flow in flows)

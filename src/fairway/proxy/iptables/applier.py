@@ -29,7 +29,6 @@ from fairway.proxy.settings import Settings
 log = structlog.get_logger()
 
 _UNKNOWN = -1
-_VERSIONS = {Family.IPV4: 4, Family.IPV6: 6}
 # Looking at everything may take this part of all time; with 10,000 Services one look takes a second.
 _SHARE = 20
 _LIBERAL, _LOCALNET = "net/netfilter/nf_conntrack_tcp_be_liberal", "net/ipv4/conf/all/route_localnet"
@@ -118,7 +117,7 @@ class Applier:
     def remove(self) -> None:
         """Leave nothing behind, but what the kubelet has made or others' rules jump to."""
         iptables = self._kernel.iptables
-        for version in _VERSIONS.values():
+        for version in (family.version for family in Family):
             chains = iptables.chains(version)
             if any(is_ours((table, name)) for table, known in chains.items() for name in known):
                 iptables.restore(version, removal_text(parse(iptables.save(version))))
@@ -130,7 +129,7 @@ class Applier:
         self._generation = _UNKNOWN
         for family, text in texts.items():
             if text:
-                iptables.restore(_VERSIONS[family], text)
+                iptables.restore(family.version, text)
         # Any more than ours, and someone else has been there, too.
         commits = sum(text.count("COMMIT\n") for text in texts.values())
         if iptables.generation() == before + commits:
@@ -144,7 +143,7 @@ class Applier:
         return ""
 
     def _saved(self, family: Family) -> Saved:
-        return parse(self._kernel.iptables.save(_VERSIONS[family]))
+        return parse(self._kernel.iptables.save(family.version))
 
     def _host(self) -> Host:
         addresses = self._kernel.local_addresses() if self._settings.nodeport_addresses else ()

@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from fairway.proxy.changes import PortState
-from fairway.proxy.description import Connections, document, endpoint_lines, heading, spelled, terms
+from fairway.proxy.description import Connections, document, endpoint_lines, heading, terms
 from fairway.proxy.model import Endpoint
 from fairway.proxy.nftables.describe import frontend_lines
 from fairway.proxy.nftables.plan import PortPlan
+from fairway.proxy.spelling import spell_address
 from fairway.proxy.userspace.messages import Bound
 from fairway.proxy.userspace.plan import key, relayed
 from fairway.proxy.userspace.ruleset import TABLE
@@ -52,6 +53,8 @@ def _relay(title: str, at: Bound | None, endpoints: tuple[Endpoint, ...]) -> Ite
     if not endpoints:
         yield f"  {title}: 0"
         return
-    where = f"relayed in turn from {spelled(*at)}" if at and at.port else "but the relay could open no port"
+    where = "but the relay could open no port"
+    if at is not None and at.port:
+        where = f"relayed in turn from {spell_address(*at)}"
     yield f"  {title}: {len(endpoints)}, {where}"
     yield from endpoint_lines(endpoints)
