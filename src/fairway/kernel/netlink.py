@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from fairway.kernel import namespaces
+from fairway.kernel.errors import KernelError
 
 # The number that marks routes as ours (`proto 96` in `ip route`), so that we only ever delete our own.
 ROUTE_PROTOCOL = 96
@@ -24,7 +25,7 @@ _MAIN_TABLE = 254
 T = TypeVar("T")
 
 
-class NetlinkError(Exception):
+class NetlinkError(KernelError):
     """The kernel refused a change; `errno` says why."""
 
     def __init__(self, code: int, what: str) -> None:
