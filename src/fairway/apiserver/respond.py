@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -24,6 +25,7 @@ from fairway.httpserver.messages import Headers
 
 # Programs that people look at the answers of.
 _READERS = ("curl", "Wget", "Mozilla/5.0")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _TRUE = ("1", "t", "T", "TRUE", "true", "True")
 
 
@@ -43,7 +45,9 @@ def wants_pretty(request: Request) -> bool:
 
 
 def warning_headers(warnings: Iterable[str]) -> Headers:
-    return tuple(("Warning", f"299 - {_quoted(text)}") for text in dict.fromkeys(warnings))
+    """Texts of several lines are left out: a header can't hold them."""
+    told = dict.fromkeys(text for text in warnings if not _CONTROL.search(text))
+    return tuple(("Warning", f"299 - {_quoted(text)}") for text in told)
 
 
 def _quoted(text: str) -> str:
