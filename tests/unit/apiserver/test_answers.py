@@ -68,9 +68,21 @@ async def test_what_a_client_can_not_read_is_not_sent(server: Server, accept: st
     assert (await server.ask("GET", MAPS, headers={"accept": accept})).status == status
 
 
-@pytest.mark.parametrize("path", ["/api", "/apis", "/api/v1", "/apis/apps/v1", "/version", "/openapi/v3"])
-async def test_discovery_is_never_unacceptable(server: Server, path: str) -> None:
+@pytest.mark.parametrize("path", ["/", "/version", "/openapi/v3"])
+async def test_what_comes_in_one_form_only_is_never_unacceptable(server: Server, path: str) -> None:
     assert (await server.ask("GET", path, headers={"accept": "text/html"})).status == 200
+
+
+@pytest.mark.parametrize("path", ["/api", "/apis", "/api/v1", "/apis/apps", "/apis/apps/v1"])
+async def test_discovery_comes_in_the_form_asked_for(server: Server, path: str) -> None:
+    plain = await server.ask("GET", path)
+    answer = await server.ask("GET", path, headers={"accept": "application/yaml"})
+    assert answer.content_type == "application/yaml"
+    assert yaml.safe_load(answer.text) == plain.obj
+    for accept in ("text/html", "application/json;as=Table;g=meta.k8s.io;v=v1"):
+        assert (await server.ask("GET", path, headers={"accept": accept})).status == 406
+    accept = "application/json;as=Table;g=meta.k8s.io;v=v1, application/json"
+    assert (await server.ask("GET", path, headers={"accept": accept})).obj == plain.obj
 
 
 @pytest.mark.parametrize(
