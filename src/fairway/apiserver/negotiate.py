@@ -15,7 +15,8 @@ from fairway.api.errors import not_acceptable
 JSON: Final = "application/json"
 YAML: Final = "application/yaml"
 PRODUCED: Final = (JSON, YAML, "application/vnd.kubernetes.protobuf")
-STREAMED: Final = (*PRODUCED, f"{JSON};stream=watch", "application/vnd.kubernetes.protobuf;stream=watch")
+STREAMS: Final = (f"{JSON};stream=watch", "application/vnd.kubernetes.protobuf;stream=watch")
+STREAMED: Final = (*PRODUCED, *STREAMS)
 SHAPES: Final = ("Table", "PartialObjectMetadata", "PartialObjectMetadataList")
 
 
