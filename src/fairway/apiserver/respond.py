@@ -25,6 +25,7 @@ from fairway.httpserver.messages import Headers
 
 # Programs that people look at the answers of.
 _READERS = ("curl", "Wget", "Mozilla/5.0")
+WARNINGS_LIMIT, WARNING_LIMIT = 4096, 256
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _TRUE = ("1", "t", "T", "TRUE", "true", "True")
 
@@ -46,8 +47,22 @@ def wants_pretty(request: Request) -> bool:
 
 def warning_headers(warnings: Iterable[str]) -> Headers:
     """Texts of several lines are left out: a header can't hold them."""
-    told = dict.fromkeys(text for text in warnings if not _CONTROL.search(text))
+    told = list(dict.fromkeys(text for text in warnings if not _CONTROL.search(text)))
+    if sum(map(len, told)) > WARNINGS_LIMIT:
+        told = _shortened(told)
     return tuple(("Warning", f"299 - {_quoted(text)}") for text in told)
+
+
+def _shortened(warnings: Iterable[str]) -> list[str]:
+    """Clients limit the headers they read: each text is cut, and what still doesn't fit is left out."""
+    told: list[str] = []
+    written = 0
+    for text in warnings:
+        if written >= WARNINGS_LIMIT:
+            break
+        told.append(text[:WARNING_LIMIT])
+        written += len(told[-1])
+    return told
 
 
 def _quoted(text: str) -> str:

@@ -58,6 +58,8 @@ class ApiServer:
 
     def _public(self, request: Request) -> Response:
         if request.raw_path.rstrip("/") == "/version":
+            if request.method != "GET":
+                raise method_not_allowed()
             return bytes_answer(Form(pretty=wants_pretty(request)), encode(version()), 200, ())
         return health_answer(request.path, request.query(), self.stopping)
 

@@ -35,6 +35,7 @@ MAPS = "/api/v1/namespaces/default/configmaps"
         ("HEAD", MAPS, 405),
         ("OPTIONS", f"{MAPS}/a", 405),
         ("POST", "/apis", 405),
+        ("POST", "/version", 405),
     ],
 )
 async def test_a_path_that_is_none_is_not_found_and_a_method_that_it_has_not_is_not_allowed(
@@ -189,3 +190,10 @@ async def test_a_server_about_to_stop_is_alive_but_not_ready(server: Server) -> 
     assert (await server.ask("GET", "/livez")).status == 200
     assert (await server.ask("GET", "/readyz")).status == 500
     assert (await server.ask("GET", "/readyz/none")).status == 404
+
+
+async def test_warnings_are_cut_to_what_clients_read_of_headers(server: Server) -> None:
+    unknown = {f"{number:02}{'x' * 300}": 1 for number in range(30)}
+    answer = await server.ask("POST", MAPS, {"metadata": {"name": "a"}, **unknown})
+    assert len(answer.warnings) == 16
+    assert all(len(text) == len('299 - ""') + 256 + len("\\") for text in answer.warnings)
