@@ -18,7 +18,7 @@ from fairway.api.tables import IncludeObject, partial_object_metadata, table
 from fairway.apiserver.call import Call
 from fairway.apiserver.encoding import encode, list_text, object_prefix
 from fairway.apiserver.entry import Entry
-from fairway.apiserver.negotiate import PLAIN, YAML, Form, wanted_form
+from fairway.apiserver.negotiate import PLAIN, YAML, Form, described_form, wanted_form
 from fairway.apiserver.yaml_text import yaml_text
 from fairway.httpserver import Request, Response
 from fairway.httpserver.messages import Headers
@@ -96,6 +96,8 @@ def entry_answer(call: Call, entry: Entry, status: int = 200) -> Response:
 def object_answer(call: Call, obj: Obj, status: int = 200, resource: Resource | None = None) -> Response:
     """One object that is not (or no longer) in the store, or of another kind than the path's."""
     form = form_of(call)
+    if form.table and not _has_rows(call):
+        form = described_form(call.request.headers.get("accept", ""))
     if resource is None and call.kind.face:
         obj = call.kind.face.outward(obj)
     kind = resource or call.kind.resource
@@ -103,6 +105,11 @@ def object_answer(call: Call, obj: Obj, status: int = 200, resource: Resource | 
         return _answer(call, form, _shaped(call, form, obj, kind), status)
     rest = {name: value for name, value in obj.items() if name not in ("kind", "apiVersion")}
     return _answer(call, form, {"kind": kind.kind, "apiVersion": kind.api_version, **rest}, status)
+
+
+def _has_rows(call: Call) -> bool:
+    """What is never listed has no Table either: reviews and tokens."""
+    return "list" in call.kind.verbs and call.subresource != "token"
 
 
 def document_answer(call: Call, document: Obj, status: int = 200) -> Response:

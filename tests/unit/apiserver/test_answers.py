@@ -197,3 +197,11 @@ async def test_warnings_are_cut_to_what_clients_read_of_headers(server: Server) 
     answer = await server.ask("POST", MAPS, {"metadata": {"name": "a"}, **unknown})
     assert len(answer.warnings) == 16
     assert all(len(text) == len('299 - ""') + 256 + len("\\") for text in answer.warnings)
+
+
+async def test_what_is_never_listed_is_no_table(server: Server) -> None:
+    path = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+    only = "application/json;as=Table;g=meta.k8s.io;v=v1"
+    either = await server.ask("POST", path, {}, {"accept": f"{only}, application/json"})
+    assert either.obj["kind"] == "SelfSubjectReview"
+    assert (await server.ask("POST", path, {}, {"accept": only})).status == 406
