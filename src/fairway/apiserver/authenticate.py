@@ -24,7 +24,7 @@ UNAUTHENTICATED = "system:unauthenticated"
 ANONYMOUS = "system:anonymous"
 SERVICE_ACCOUNT = "system:serviceaccount:"
 EXTRA = "authentication.kubernetes.io/"
-_IMPERSONATION = ("impersonate-user", "impersonate-group", "impersonate-uid")
+_IMPERSONATION = ("impersonate-user", "impersonate-group", "impersonate-uid", "impersonate-extra-")
 # Answered without credentials: what load balancers and installers probe.
 PUBLIC_PATHS = ("/healthz", "/livez", "/readyz", "/version")
 
@@ -117,7 +117,7 @@ def _extra(claims: Claims) -> tuple[tuple[str, tuple[str, ...]], ...]:
 def impersonated(request: Request, user: User) -> User:
     """Whom the client wants to be taken for."""
     headers = request.headers
-    if not any(name in headers for name in _IMPERSONATION):
+    if not any(name.startswith(_IMPERSONATION) for name in headers):
         return user
     name, uid = headers.get("impersonate-user", ""), headers.get("impersonate-uid", "")
     groups = tuple(g.strip() for g in headers.get("impersonate-group", "").split(",") if g.strip())

@@ -38,9 +38,14 @@ def media_type(call: Call) -> str:
 def body_type(call: Call) -> str:
     media = media_type(call) or JSON
     media = JSON if media == "*/*" else media
-    if media not in ACCEPTED:
+    if media not in ACCEPTED or _is_garbled(call.request.headers.get("content-type", "")):
         raise unsupported_media_type(ACCEPTED)
     return media
+
+
+def _is_garbled(content_type: str) -> bool:
+    """Whether a parameter after the type is no assignment."""
+    return any(part.strip() and "=" not in part for part in content_type.split(";")[1:])
 
 
 def decode_object(call: Call, resource: Resource | None = None) -> Obj:

@@ -15,7 +15,8 @@ from fairway.api.errors import not_acceptable
 JSON: Final = "application/json"
 YAML: Final = "application/yaml"
 PRODUCED: Final = (JSON, YAML, "application/vnd.kubernetes.protobuf")
-STREAMED: Final = (*PRODUCED, f"{JSON};stream=watch", "application/vnd.kubernetes.protobuf;stream=watch")
+STREAMS: Final = (f"{JSON};stream=watch", "application/vnd.kubernetes.protobuf;stream=watch")
+STREAMED: Final = (*PRODUCED, *STREAMS)
 SHAPES: Final = ("Table", "PartialObjectMetadata", "PartialObjectMetadataList")
 
 
@@ -55,7 +56,15 @@ def _names_known_type(accept: str) -> bool:
 
 def wanted_form(accept: str) -> Form:
     """The best alternative that we have."""
-    form = _first_form(accept)
+    return _acceptable(_first_form(accept))
+
+
+def described_form(accept: str) -> Form:
+    """The same for discovery, which is never shown as a Table or as metadata."""
+    return _acceptable(_first_form(accept, shapes=()))
+
+
+def _acceptable(form: Form | None) -> Form:
     if form is None:
         known = ", ".join(PRODUCED)
         raise not_acceptable(f"only the following media types are accepted: {known}")
@@ -63,12 +72,14 @@ def wanted_form(accept: str) -> Form:
 
 
 @lru_cache(maxsize=512)
-def _first_form(accept: str) -> Form | None:
+def _first_form(accept: str, shapes: tuple[str, ...] = SHAPES) -> Form | None:
     if not accept:
         return PLAIN
     for media, parameters in alternatives(accept):
         for known in PRODUCED:
-            if media in (known, "*/*", "application/*") and (form := _form(parameters, known == YAML)):
+            if media not in (known, "*/*", "application/*"):
+                continue
+            if form := _form(parameters, known == YAML, shapes):
                 return form
     return None
 
@@ -91,10 +102,10 @@ def _quality(text: str) -> float:
         return 1.0
 
 
-def _form(parameters: dict[str, str], yaml: bool) -> Form | None:
+def _form(parameters: dict[str, str], yaml: bool, shapes: tuple[str, ...]) -> Form | None:
     shape, version = parameters.get("as", ""), parameters.get("v", "")
     pretty = parameters.get("pretty") == "1"
     if not (shape or version or parameters.get("g")):
         return Form(yaml=yaml, pretty=pretty) if yaml or pretty else PLAIN
-    known = shape in SHAPES and parameters.get("g") == "meta.k8s.io" and version in ("v1", "v1beta1")
+    known = shape in shapes and parameters.get("g") == "meta.k8s.io" and version in ("v1", "v1beta1")
     return Form(shape, version, yaml, pretty) if known else None

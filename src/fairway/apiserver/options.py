@@ -60,7 +60,9 @@ def dry_run_errors(values: list[str]) -> ErrorList:
 
 
 def check_listing(call: Call, *, watching: bool) -> None:
-    """Whether the parameters of a list or a watch fit together."""
+    """Whether the parameters of a list or a watch can be read, and fit together."""
+    number(call, "timeoutSeconds")
+    number(call, "limit")
     if "resourceVersionMatch" in call.params or "sendInitialEvents" in call.params:
         errors = _watch_errors(call) if watching else _list_errors(call)
         if errors:
@@ -105,8 +107,8 @@ def _watch_errors(call: Call) -> ErrorList:
 
 def number(call: Call, name: str) -> int:
     """A whole number in the query, 0 if it isn't given."""
-    text = call.params.get(name, "")
-    if not text:
+    text = call.params.get(name)
+    if text is None:
         return 0
     if not re.fullmatch(r"[+-]?[0-9]+", text, re.ASCII):
         raise bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax')

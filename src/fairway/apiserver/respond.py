@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -17,13 +18,15 @@ from fairway.api.tables import IncludeObject, partial_object_metadata, table
 from fairway.apiserver.call import Call
 from fairway.apiserver.encoding import encode, list_text, object_prefix
 from fairway.apiserver.entry import Entry
-from fairway.apiserver.negotiate import PLAIN, YAML, Form, wanted_form
+from fairway.apiserver.negotiate import PLAIN, YAML, Form, described_form, wanted_form
 from fairway.apiserver.yaml_text import yaml_text
 from fairway.httpserver import Request, Response
 from fairway.httpserver.messages import Headers
 
 # Programs that people look at the answers of.
 _READERS = ("curl", "Wget", "Mozilla/5.0")
+WARNINGS_LIMIT, WARNING_LIMIT = 4096, 256
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _TRUE = ("1", "t", "T", "TRUE", "true", "True")
 
 
@@ -43,7 +46,23 @@ def wants_pretty(request: Request) -> bool:
 
 
 def warning_headers(warnings: Iterable[str]) -> Headers:
-    return tuple(("Warning", f"299 - {_quoted(text)}") for text in dict.fromkeys(warnings))
+    """Texts of several lines are left out: a header can't hold them."""
+    told = list(dict.fromkeys(text for text in warnings if not _CONTROL.search(text)))
+    if sum(map(len, told)) > WARNINGS_LIMIT:
+        told = _shortened(told)
+    return tuple(("Warning", f"299 - {_quoted(text)}") for text in told)
+
+
+def _shortened(warnings: Iterable[str]) -> list[str]:
+    """Clients limit the headers they read: each text is cut, and what still doesn't fit is left out."""
+    told: list[str] = []
+    written = 0
+    for text in warnings:
+        if written >= WARNINGS_LIMIT:
+            break
+        told.append(text[:WARNING_LIMIT])
+        written += len(told[-1])
+    return told
 
 
 def _quoted(text: str) -> str:
@@ -77,6 +96,8 @@ def entry_answer(call: Call, entry: Entry, status: int = 200) -> Response:
 def object_answer(call: Call, obj: Obj, status: int = 200, resource: Resource | None = None) -> Response:
     """One object that is not (or no longer) in the store, or of another kind than the path's."""
     form = form_of(call)
+    if form.table and not _has_rows(call):
+        form = described_form(call.request.headers.get("accept", ""))
     if resource is None and call.kind.face:
         obj = call.kind.face.outward(obj)
     kind = resource or call.kind.resource
@@ -84,6 +105,11 @@ def object_answer(call: Call, obj: Obj, status: int = 200, resource: Resource | 
         return _answer(call, form, _shaped(call, form, obj, kind), status)
     rest = {name: value for name, value in obj.items() if name not in ("kind", "apiVersion")}
     return _answer(call, form, {"kind": kind.kind, "apiVersion": kind.api_version, **rest}, status)
+
+
+def _has_rows(call: Call) -> bool:
+    """What is never listed has no Table either: reviews and tokens."""
+    return "list" in call.kind.verbs and call.subresource != "token"
 
 
 def document_answer(call: Call, document: Obj, status: int = 200) -> Response:

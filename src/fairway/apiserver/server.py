@@ -5,17 +5,20 @@ Here and nowhere else errors become answers.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import structlog
 
 from fairway.api.errors import StatusError, internal_error, method_not_allowed, path_not_found
+from fairway.api.kind import Obj
 from fairway.api.schema.openapi import OpenApi
 from fairway.apiserver.api import Api
 from fairway.apiserver.authenticate import is_public
 from fairway.apiserver.call import Call, User
-from fairway.apiserver.discovery import Discovery, version
+from fairway.apiserver.discovery import AGGREGATED, Discovery, version
 from fairway.apiserver.encoding import encode
 from fairway.apiserver.health import NOT_FOUND, health_answer
-from fairway.apiserver.negotiate import PRODUCED, STREAMED, Form, demand_known_type
+from fairway.apiserver.negotiate import PRODUCED, STREAMED, Form, demand_known_type, described_form
 from fairway.apiserver.openapi import openapi_answer
 from fairway.apiserver.options import check_timeout
 from fairway.apiserver.respond import bytes_answer, status_answer, wants_pretty
@@ -55,6 +58,8 @@ class ApiServer:
 
     def _public(self, request: Request) -> Response:
         if request.raw_path.rstrip("/") == "/version":
+            if request.method != "GET":
+                raise method_not_allowed()
             return bytes_answer(Form(pretty=wants_pretty(request)), encode(version()), 200, ())
         return health_answer(request.path, request.query(), self.stopping)
 
@@ -75,7 +80,7 @@ class ApiServer:
         if document:
             if request.method != "GET":
                 raise method_not_allowed()
-            return Response(200, encode(document[0]), document[1])
+            return _described(request, *document)
         if path.startswith("/openapi/"):
             found = openapi_answer(self._openapi, request)
             if found:
@@ -109,6 +114,19 @@ class ApiServer:
             if call.subresource != "status":
                 raise path_not_found()
         return await VERBS[call.verb](self._api, call)
+
+
+def _described(request: Request, document: Obj, content_type: str) -> Response:
+    """A document of discovery in the form asked for. The paths below the root come in none but JSON."""
+    if content_type == AGGREGATED or request.path == "/":
+        return Response(200, encode(document), content_type)
+    accept = request.headers.get("accept", "")
+    if request.path.strip("/") != "apis":
+        demand_known_type(accept, PRODUCED)
+    form = described_form(accept)
+    if wants_pretty(request):
+        form = replace(form, pretty=True)
+    return bytes_answer(form, encode(document), 200, ())
 
 
 def check_call(call: Call) -> None:

@@ -35,6 +35,7 @@ MAPS = "/api/v1/namespaces/default/configmaps"
         ("HEAD", MAPS, 405),
         ("OPTIONS", f"{MAPS}/a", 405),
         ("POST", "/apis", 405),
+        ("POST", "/version", 405),
     ],
 )
 async def test_a_path_that_is_none_is_not_found_and_a_method_that_it_has_not_is_not_allowed(
@@ -68,9 +69,21 @@ async def test_what_a_client_can_not_read_is_not_sent(server: Server, accept: st
     assert (await server.ask("GET", MAPS, headers={"accept": accept})).status == status
 
 
-@pytest.mark.parametrize("path", ["/api", "/apis", "/api/v1", "/apis/apps/v1", "/version", "/openapi/v3"])
-async def test_discovery_is_never_unacceptable(server: Server, path: str) -> None:
+@pytest.mark.parametrize("path", ["/", "/version", "/openapi/v3"])
+async def test_what_comes_in_one_form_only_is_never_unacceptable(server: Server, path: str) -> None:
     assert (await server.ask("GET", path, headers={"accept": "text/html"})).status == 200
+
+
+@pytest.mark.parametrize("path", ["/api", "/apis", "/api/v1", "/apis/apps", "/apis/apps/v1"])
+async def test_discovery_comes_in_the_form_asked_for(server: Server, path: str) -> None:
+    plain = await server.ask("GET", path)
+    answer = await server.ask("GET", path, headers={"accept": "application/yaml"})
+    assert answer.content_type == "application/yaml"
+    assert yaml.safe_load(answer.text) == plain.obj
+    for accept in ("text/html", "application/json;as=Table;g=meta.k8s.io;v=v1"):
+        assert (await server.ask("GET", path, headers={"accept": accept})).status == 406
+    accept = "application/json;as=Table;g=meta.k8s.io;v=v1, application/json"
+    assert (await server.ask("GET", path, headers={"accept": accept})).obj == plain.obj
 
 
 @pytest.mark.parametrize(
@@ -177,3 +190,18 @@ async def test_a_server_about_to_stop_is_alive_but_not_ready(server: Server) -> 
     assert (await server.ask("GET", "/livez")).status == 200
     assert (await server.ask("GET", "/readyz")).status == 500
     assert (await server.ask("GET", "/readyz/none")).status == 404
+
+
+async def test_warnings_are_cut_to_what_clients_read_of_headers(server: Server) -> None:
+    unknown = {f"{number:02}{'x' * 300}": 1 for number in range(30)}
+    answer = await server.ask("POST", MAPS, {"metadata": {"name": "a"}, **unknown})
+    assert len(answer.warnings) == 16
+    assert all(len(text) == len('299 - ""') + 256 + len("\\") for text in answer.warnings)
+
+
+async def test_what_is_never_listed_is_no_table(server: Server) -> None:
+    path = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+    only = "application/json;as=Table;g=meta.k8s.io;v=v1"
+    either = await server.ask("POST", path, {}, {"accept": f"{only}, application/json"})
+    assert either.obj["kind"] == "SelfSubjectReview"
+    assert (await server.ask("POST", path, {}, {"accept": only})).status == 406

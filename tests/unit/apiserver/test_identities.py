@@ -138,7 +138,8 @@ async def test_whoever_is_known_may_act_as_someone_else(server: Server) -> None:
         "groups": ["devs", "ops", "system:authenticated"],
         "extra": {"scopes": ["view"]},
     }
-    assert (await server.ask("POST", WHOAMI, {}, {"impersonate-group": "devs"})).status == 400
+    for name in ("group", "uid", "extra-scopes"):
+        assert (await server.ask("POST", WHOAMI, {}, {f"impersonate-{name}": "devs"})).status == 400
 
 
 async def test_questions_about_permissions_are_answered(server: Server) -> None:

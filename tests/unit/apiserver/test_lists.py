@@ -107,3 +107,15 @@ async def test_selectors_that_do_not_exist_are_named_as_the_kind_names_them(serv
     assert unknown.obj["message"] == f'"data.a" is not a known field selector: {only}'
     services = await server.ask("GET", "/api/v1/services?fieldSelector=spec.color=red")
     assert services.obj["message"] == "field label not supported: spec.color"
+
+
+async def test_numbers_in_a_query_are_read_even_where_they_do_not_matter(server: Server) -> None:
+    for query in ("limit=", "timeoutSeconds=soon", "timeoutSeconds=", "limit=1.5"):
+        answer = await server.ask("GET", f"{MAPS}?{query}")
+        assert (answer.status, answer.obj["message"][:25]) == (400, "strconv.ParseInt: parsing"), query
+
+
+async def test_a_negative_limit_of_a_deletion_is_none(server: Server) -> None:
+    await make(server, "a", "b")
+    assert (await server.ask("DELETE", f"{MAPS}?limit=-1")).status == 200
+    assert names((await server.ask("GET", MAPS)).obj) == []

@@ -113,3 +113,9 @@ async def test_the_deprecated_paths_watch_one_object_or_all(server: Server) -> N
     assert kinds(await one.some()) == [("MODIFIED", "a")]
     everything = await server.watch(f"{path}?resourceVersion={start}")
     assert kinds(await everything.some()) == [("ADDED", "b"), ("MODIFIED", "a")]
+
+
+async def test_a_watch_has_no_form_in_yaml(server: Server) -> None:
+    answer = await server.ask("GET", f"{MAPS}?watch=1", headers={"accept": "application/yaml"})
+    assert answer.status == 406
+    assert "application/json;stream=watch" in answer.text

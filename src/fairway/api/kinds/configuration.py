@@ -8,6 +8,7 @@ from fairway.api.kind import Kind, Obj, Subresource
 from fairway.api.kinds.secret import LARGEST, decoded_size, validate_frozen
 from fairway.api.resources import CONFIG_MAPS, SERVICE_ACCOUNTS
 from fairway.api.validation.fields import ErrorList, invalid_for_each, invalid_value, too_long
+from fairway.api.validation.metadata import validate_kept_finalizers
 from fairway.api.validation.names import config_map_key_errors
 
 ENFORCED: Final = "kubernetes.io/enforce-mountable-secrets"
@@ -29,7 +30,8 @@ def validate_config_map(config_map: Obj) -> ErrorList:
 
 
 def validate_config_map_update(new: Obj, old: Obj) -> ErrorList:
-    return validate_frozen(new, old, "data", "binaryData") + validate_config_map(new)
+    errors = validate_frozen(new, old, "data", "binaryData")
+    return errors + validate_kept_finalizers(new["metadata"]) + validate_config_map(new)
 
 
 def keep_names_only(account: Obj) -> None:
@@ -56,6 +58,7 @@ SERVICE_ACCOUNT = Kind(
     SERVICE_ACCOUNTS,
     prepare_create=keep_names_only,
     prepare_update=lambda new, old: keep_names_only(new),
+    validate_update=lambda new, old: validate_kept_finalizers(new["metadata"]),
     warnings=account_warnings,
     returns_deleted=True,
     extra=(Subresource("token", "TokenRequest", ("create",), "authentication.k8s.io", "v1"),),

@@ -7,7 +7,7 @@ from typing import Final
 from fairway.api.kind import Kind, Obj, Status, Subresource
 from fairway.api.resources import NAMESPACES
 from fairway.api.validation.fields import ErrorList, invalid_for_each, invalid_value
-from fairway.api.validation.metadata import validate_qualified_finalizers
+from fairway.api.validation.metadata import validate_kept_finalizers, validate_qualified_finalizers
 from fairway.api.validation.names import label_name, qualified_name_errors
 
 NAME_LABEL: Final = "kubernetes.io/metadata.name"
@@ -73,6 +73,7 @@ NAMESPACE = Kind(
     prepare_create=prepare_create,
     prepare_update=prepare_update,
     validate=validate,
+    validate_update=lambda new, old: validate_kept_finalizers(new["metadata"]),
     status=Status(validate_update=validate_status_update),
     returns_deleted=True,
     fields={"status.phase": lambda ns: str((ns.get("status") or {}).get("phase", ""))},

@@ -18,6 +18,7 @@ from fairway.api.validation.fields import (
     invalid_value,
 )
 from fairway.api.validation.internal_form import shown
+from fairway.api.validation.metadata import validate_kept_finalizers
 from fairway.api.validation.names import label_value_errors
 from fairway.api.validation.network import validate_cidr
 
@@ -99,7 +100,7 @@ def _validate_ranges(field: str, ranges: list[str]) -> ErrorList:
 
 
 def validate_update(new: Obj, old: Obj) -> ErrorList:
-    return validate(new) + validate_change(new, old)
+    return validate_kept_finalizers(new["metadata"]) + validate(new) + validate_change(new, old)
 
 
 def validate_change(new: Obj, old: Obj) -> ErrorList:

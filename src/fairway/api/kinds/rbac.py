@@ -17,6 +17,7 @@ from fairway.api.validation.fields import (
     required,
 )
 from fairway.api.validation.internal_form import shown
+from fairway.api.validation.metadata import validate_kept_finalizers
 from fairway.api.validation.names import path_segment_errors, path_segment_name
 from fairway.api.validation.selectors import shown_selector, validate_label_selector
 from fairway.api.validation.values import IMMUTABLE
@@ -135,7 +136,7 @@ def _role(namespaced: bool) -> Kind:
     return Kind(
         ROLES if namespaced else CLUSTER_ROLES,
         validate=validate,
-        validate_update=lambda new, old: validate(new),
+        validate_update=lambda new, old: validate_kept_finalizers(new["metadata"]) + validate(new),
         name_errors=path_segment_name,
     )
 
@@ -146,7 +147,11 @@ def _binding(namespaced: bool) -> Kind:
         ROLE_BINDINGS if namespaced else CLUSTER_ROLE_BINDINGS,
         default=default_binding,
         validate=validate,
-        validate_update=lambda new, old: validate(new) + validate_fixed_role(new, old),
+        validate_update=lambda new, old: [
+            *validate_kept_finalizers(new["metadata"]),
+            *validate(new),
+            *validate_fixed_role(new, old),
+        ],
         name_errors=path_segment_name,
     )
 

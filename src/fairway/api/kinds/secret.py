@@ -18,6 +18,7 @@ from fairway.api.validation.fields import (
     required,
     too_long,
 )
+from fairway.api.validation.metadata import validate_kept_finalizers
 from fairway.api.validation.names import config_map_key_errors
 from fairway.api.validation.values import validate_immutable
 
@@ -101,7 +102,8 @@ def validate_frozen(new: Obj, old: Obj, *parts: str) -> ErrorList:
 
 def validate_update(new: Obj, old: Obj) -> ErrorList:
     errors = validate_immutable("type", new.get("type", ""), old.get("type", ""))
-    return errors + validate_frozen(new, old, "data") + validate(new)
+    errors += validate_frozen(new, old, "data")
+    return errors + validate_kept_finalizers(new["metadata"]) + validate(new)
 
 
 def warnings(secret: Obj) -> list[str]:

@@ -56,7 +56,12 @@ def validate_metadata(
 
 
 def validate_metadata_update(new: Object, old: Object, field: str = "metadata") -> ErrorList:
-    errors: ErrorList = []
+    errors = [
+        *validate_labels(f"{field}.labels", new.get("labels")),
+        *validate_annotations(f"{field}.annotations", new.get("annotations")),
+        *validate_owner_references(f"{field}.ownerReferences", new.get("ownerReferences") or []),
+        *validate_finalizers(f"{field}.finalizers", new.get("finalizers") or []),
+    ]
     if old.get("deletionTimestamp"):
         errors += validate_no_new_finalizers(f"{field}.finalizers", new, old)
     if not new.get("resourceVersion"):
@@ -67,9 +72,6 @@ def validate_metadata_update(new: Object, old: Object, field: str = "metadata") 
         )
     for name in IMMUTABLE_FIELDS:
         errors += validate_immutable(f"{field}.{name}", new.get(name), old.get(name))
-    errors += validate_labels(f"{field}.labels", new.get("labels"))
-    errors += validate_annotations(f"{field}.annotations", new.get("annotations"))
-    errors += validate_owner_references(f"{field}.ownerReferences", new.get("ownerReferences") or [])
     return errors
 
 
@@ -164,11 +166,9 @@ def validate_qualified_finalizers(field: str, value: Sequence[str]) -> ErrorList
 
 
 def validate_kept_finalizers(metadata: Object, field: str = "metadata.finalizers") -> ErrorList:
-    """The finalizers of a changed object, for kinds that look at them again on every update."""
+    """For kinds whose updates, too, want every finalizer to be Kubernetes' own or of a domain."""
     finalizers = metadata.get("finalizers")
-    if not finalizers:
-        return []
-    return validate_finalizers(field, finalizers) + validate_qualified_finalizers(field, finalizers)
+    return validate_qualified_finalizers(field, finalizers) if finalizers else []
 
 
 def validate_no_new_finalizers(field: str, new: Object, old: Object) -> ErrorList:

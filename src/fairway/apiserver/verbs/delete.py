@@ -45,7 +45,7 @@ async def delete_collection(api: Api, call: Call) -> Response:
     options = options_of(call)
     check_listing(call, watching=False)
     entries = selected(api, call)
-    if limit := number(call, "limit"):
+    if (limit := number(call, "limit")) > 0:
         entries = entries[:limit]
     shown = api.store.revision
     for entry in entries:
@@ -107,7 +107,7 @@ def options_of(call: Call) -> Options:
         return checked_options(decode_options(call))
     params = call.params
     given: Obj = {name: params[name] for name in ("propagationPolicy",) if params.get(name)}
-    if params.get("gracePeriodSeconds"):
+    if "gracePeriodSeconds" in params:
         given["gracePeriodSeconds"] = number(call, "gracePeriodSeconds")
     for name in ("orphanDependents", UNSAFE):
         if name in params:

@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime
 
 from fairway.api.apply import zero
-from fairway.api.errors import expired
+from fairway.api.errors import expired, not_acceptable
 from fairway.api.kind import Obj
 from fairway.api.tables import TableStream, partial_object_metadata
 from fairway.apiserver.api import Api
@@ -21,7 +21,7 @@ from fairway.apiserver.encoding import encode, object_prefix
 from fairway.apiserver.feed import ADDED, Seen, Subscription
 from fairway.apiserver.freshness import wait_until_fresh
 from fairway.apiserver.matching import matcher, selected
-from fairway.apiserver.negotiate import Form
+from fairway.apiserver.negotiate import STREAMS, Form
 from fairway.apiserver.options import check_listing, number, revision
 from fairway.apiserver.respond import form_of, include_object, served, served_text, warning_headers
 from fairway.apiserver.store import Bucket
@@ -40,6 +40,8 @@ async def watch(api: Api, call: Call) -> Stream:
     start = revision(call)
     seconds = number(call, "timeoutSeconds") or random.randint(*DEFAULT_SECONDS)
     initial = call.flag("sendInitialEvents") if "sendInitialEvents" in call.params else None
+    if form_of(call).yaml:
+        raise not_acceptable(f"only the following media types are accepted: {', '.join(STREAMS)}")
     render = renderer(call)
     bucket = api.store.bucket(call.kind.resource)
     if initial:

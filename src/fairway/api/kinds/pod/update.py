@@ -12,6 +12,7 @@ from fairway.api.kinds.pod_spec.containers import validate_trimmed_image
 from fairway.api.kinds.pod_spec.tolerations import validate_tolerations
 from fairway.api.validation.fields import ErrorList, forbidden_field, invalid_value, required
 from fairway.api.validation.internal_form import difference
+from fairway.api.validation.metadata import validate_kept_finalizers
 from fairway.api.validation.values import validate_range
 
 FIXED: Final = (
@@ -23,7 +24,7 @@ LATEST_DEADLINE: Final = 2**31 - 1
 
 
 def validate_update(new: Obj, old: Obj) -> ErrorList:
-    errors = validate_annotations_and_spec(new)
+    errors = validate_kept_finalizers(new["metadata"]) + validate_annotations_and_spec(new)
     place = "metadata.annotations"
     errors += validate_annotation_update(place, new["metadata"], old["metadata"])
     errors += validate_pod_annotations(place, new["metadata"], new["spec"])

@@ -22,6 +22,7 @@ from fairway.api.resources import DAEMON_SETS
 from fairway.api.selectors import SelectorError
 from fairway.api.validation.fields import ErrorList, invalid_value, not_supported, required
 from fairway.api.validation.internal_form import shown
+from fairway.api.validation.metadata import validate_kept_finalizers
 from fairway.api.validation.selectors import validate_label_selector
 from fairway.api.validation.values import (
     validate_at_most_all,
@@ -131,7 +132,7 @@ def _validate_rolling(field: str, rolling: Obj) -> ErrorList:
 
 
 def validate_update(new: Obj, old: Obj) -> ErrorList:
-    return validate(new) + validate_fixed_selector(new, old)
+    return validate_kept_finalizers(new["metadata"]) + validate(new) + validate_fixed_selector(new, old)
 
 
 def validate_status_update(new: Obj, old: Obj) -> ErrorList:

@@ -21,6 +21,7 @@ from fairway.api.kinds.workloads.template import (
 )
 from fairway.api.resources import REPLICA_SETS
 from fairway.api.validation.fields import ErrorList
+from fairway.api.validation.metadata import validate_kept_finalizers
 from fairway.api.validation.values import validate_non_negative
 
 COUNTS: Final = (
@@ -48,7 +49,7 @@ def validate(replica_set: Obj) -> ErrorList:
 
 
 def validate_update(new: Obj, old: Obj) -> ErrorList:
-    return validate(new) + validate_fixed_selector(new, old)
+    return validate_kept_finalizers(new["metadata"]) + validate(new) + validate_fixed_selector(new, old)
 
 
 def validate_status_update(new: Obj, old: Obj) -> ErrorList:

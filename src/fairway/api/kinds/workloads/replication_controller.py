@@ -20,6 +20,7 @@ from fairway.api.kinds.workloads.template import (
 )
 from fairway.api.resources import REPLICATION_CONTROLLERS
 from fairway.api.validation.fields import ErrorList, invalid_value, required
+from fairway.api.validation.metadata import validate_kept_finalizers
 from fairway.api.validation.values import validate_non_negative
 
 
@@ -80,7 +81,7 @@ REPLICATION_CONTROLLER = Kind(
     prepare_create=without_status({"replicas": 0}),
     prepare_update=keep_status,
     validate=validate,
-    validate_update=lambda new, old: validate(new),
+    validate_update=lambda new, old: validate_kept_finalizers(new["metadata"]) + validate(new),
     warnings=warnings,
     update_warnings=changed_template_warnings,
     status=Status(validate_update=validate_status_update),
