@@ -6,7 +6,6 @@ import contextlib
 import http.client
 import json
 import ssl
-import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +14,7 @@ import yaml
 
 from tests.conformance.server import TOKEN, ApiServer
 
-PATIENCE = 10.0
+PATIENCE = 60.0
 CREDENTIALS = {"Authorization": f"Bearer {TOKEN}"}
 
 
@@ -24,6 +23,7 @@ class Reply:
     status: int
     body: bytes
     seconds: float
+    """Of the server's processor: how long a client waits depends on what else the machine does."""
     media: str = ""
 
     def json(self) -> Any:
@@ -61,7 +61,7 @@ class Probe:
         headers: Mapping[str, str] = CREDENTIALS,
     ) -> Reply:
         """Raises OSError or HTTPException if there is no answer, or none within PATIENCE seconds."""
-        begin = time.monotonic()
+        begin = self.api_server.processor_seconds()
         connection = self._connection or self._open()
         try:
             connection.request(method, path, body, {"Content-Type": media, **headers})
@@ -73,7 +73,8 @@ class Probe:
         if response.will_close:
             self.close()
         media = response.headers.get("Content-Type", "")
-        return Reply(response.status, content, time.monotonic() - begin, media)
+        used = self.api_server.processor_seconds() - begin
+        return Reply(response.status, content, used, media)
 
     def _open(self) -> http.client.HTTPSConnection:
         port = self.api_server.port

@@ -99,6 +99,12 @@ class ApiServer:
         assert found
         return int(found[1]) / 1024
 
+    def processor_seconds(self) -> float:
+        """How long it has kept processors busy, all told."""
+        assert self.process
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
     def write_status(self, path: str, status: dict[str, Any]) -> None:
         """What a controller would find out."""
         headers = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/merge-patch+json"}
