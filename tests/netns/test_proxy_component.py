@@ -40,6 +40,9 @@ class Process:
         self._process.send_signal(number)
         self._process.wait(10)
 
+    def send(self, number: int) -> None:
+        self._process.send_signal(number)
+
 
 class Cluster:
     def __init__(self, net: Network, folder: Path) -> None:
@@ -50,7 +53,7 @@ class Cluster:
             *("apiserver", "--data", str(folder), "--port", str(PORT), "--bind", "127.0.0.1,172.30.96.1"),
         )
         admin = folder / "kubeconfig"
-        eventually(admin.exists, within=10)
+        eventually(admin.exists, within=60)
         self._remote = folder / "remote.kubeconfig"
         self._remote.write_text(admin.read_text().replace("127.0.0.1", "172.30.96.1"))
         self.proxies = [self._proxy(node.name, node.namespace) for node in net.nodes]

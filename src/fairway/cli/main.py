@@ -14,6 +14,7 @@ COMMANDS = {
     "dns": "the DNS server",
     "node": "the node agent: runs Pods on this machine",
     "proxy": "the node proxy: virtual IPs and node ports on this machine",
+    "lb": "load balancers: addresses for Services, announced on the network",
     "up": "start a whole cluster on this machine",
     "down": "end it and leave nothing behind",
     "exec": "run a command in a Pod",

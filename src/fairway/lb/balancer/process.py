@@ -1,0 +1,103 @@
+"""HAProxy as processes: one generation at a time, the next taking over the listening sockets of the last.
+
+A generation is started only for what the runtime interface can't change: listeners and more room for servers.
+Nobody is refused meanwhile, and the old one ends when its last connection has.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+from pathlib import Path
+
+import structlog
+
+from fairway.lb.balancer import runtime
+
+log = structlog.get_logger()
+PROGRAM = "haproxy"
+READY_SECONDS = 15.0
+
+
+class HaproxyError(Exception):
+    """HAProxy would not start; the message is what it says."""
+
+
+class Haproxy:
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._generation = 0
+        self._process: asyncio.subprocess.Process | None = None
+        self._leaving: list[asyncio.subprocess.Process] = []
+        self.reloads = 0
+
+    @property
+    def socket(self) -> Path:
+        return self._socket(self._generation)
+
+    @property
+    def next_socket(self) -> Path:
+        return self._socket(self._generation + 1)
+
+    @property
+    def is_running(self) -> bool:
+        return self._process is not None and self._process.returncode is None
+
+    def _socket(self, generation: int) -> Path:
+        return self.folder / f"{generation}.sock"
+
+    async def start(self, configuration: str) -> None:
+        """The next generation; when this raises, the former one works on as if nothing had been."""
+        path = self.folder / f"{self._generation + 1}.cfg"
+        path.write_text(configuration)
+        await self._check(path)
+        old = self._process if self.is_running else None
+        # -db: in the foreground. setpriv: it ends with us, even when we are killed.
+        command = ["setpriv", "--pdeathsig", "TERM", PROGRAM, "-db", "-f", os.fspath(path)]
+        if old is not None:
+            command += ["-x", os.fspath(self.socket), "-sf", str(old.pid)]
+        started = await asyncio.create_subprocess_exec(
+            *command, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL
+        )
+        await self._until_ready(started)
+        self._process = started
+        self._generation += 1
+        if old is not None:
+            self.reloads += 1
+            self._leaving = [process for process in [*self._leaving, old] if process.returncode is None]
+        for stale in (self.folder / f"{self._generation - 1}.cfg",):
+            stale.unlink(missing_ok=True)
+
+    async def stop(self) -> None:
+        for process in [*self._leaving, *([self._process] if self._process else [])]:
+            if process.returncode is None:
+                with contextlib.suppress(ProcessLookupError):
+                    process.terminate()
+                await process.wait()
+        self._process = None
+
+    async def _check(self, path: Path) -> None:
+        try:
+            checking = await asyncio.create_subprocess_exec(
+                *(PROGRAM, "-c", "-q", "-f", os.fspath(path)),
+                stdout=asyncio.subprocess.DEVNULL,
+                stderr=asyncio.subprocess.PIPE,
+            )
+        except FileNotFoundError as error:
+            raise HaproxyError("haproxy is missing: install the package haproxy") from error
+        _, words = await checking.communicate()
+        if checking.returncode:
+            raise HaproxyError(words.decode(errors="replace").strip()[:1000])
+
+    async def _until_ready(self, process: asyncio.subprocess.Process) -> None:
+        """Its socket is new, so an answer on it can only be its own."""
+        deadline = asyncio.get_running_loop().time() + READY_SECONDS
+        while asyncio.get_running_loop().time() < deadline and process.returncode is None:
+            with contextlib.suppress(runtime.RuntimeRefused):
+                if "Pid:" in await runtime.ask(self.next_socket, "show info"):
+                    return
+            await asyncio.sleep(0.02)
+        with contextlib.suppress(ProcessLookupError):
+            process.kill()
+        raise HaproxyError(f"it ended with code {process.returncode} or did not answer in time")
