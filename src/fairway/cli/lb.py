@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
 import socket
 from pathlib import Path
 
 import click
 
+from fairway.cli.connection import connected, kubeconfig_option
 from fairway.client import KubeConfigError
 from fairway.running import run_component
 
@@ -85,6 +87,26 @@ def command(
         run_component("lb", run(config))
     except* (KubeConfigError, OSError) as group:
         raise click.ClickException(_first(group)) from None
+
+
+@command.command("drill", help="Move a Service's address to another node and measure the outage.")
+@kubeconfig_option
+@click.option("--namespace", "-n", default="default", show_default=True)
+@click.argument("name")
+def drill_command(kubeconfig: str | None, namespace: str, name: str) -> None:
+    from fairway.lb.drill import DrillError, drill
+
+    try:
+        report = asyncio.run(connected(kubeconfig, "lb", lambda client: drill(client, name, namespace)))
+    except DrillError as error:
+        raise click.ClickException(str(error)) from error
+    click.echo(f"{report.address} moved from {report.before} to {report.after}", nl=False)
+    click.echo(f" in {report.moved_seconds * 1000:.0f} ms")
+    if report.failed == report.probes:
+        click.echo("no connection could be made from here, before or after: nothing was measured")
+        return
+    click.echo(f"{report.probes} connections tried, {report.failed} failed", nl=False)
+    click.echo(f"; longest outage {report.outage_seconds * 1000:.0f} ms")
 
 
 def _default_interface() -> str:

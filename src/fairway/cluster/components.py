@@ -21,6 +21,8 @@ from fairway.controllers.run import run as run_controllers
 from fairway.dns.config import Config as DnsConfig
 from fairway.dns.run import run as run_dns
 from fairway.kernel import namespaces
+from fairway.lb.config import Config as LbConfig
+from fairway.lb.run import run as run_lb
 from fairway.nodeagent.config import Config as NodeConfig
 from fairway.nodeagent.run import run as run_node
 from fairway.proxy.config import Config as ProxyConfig
@@ -82,7 +84,17 @@ class Components:
 
     def controllers(self) -> Child:
         path = self._kubeconfig("controllers", "system:kube-controller-manager")
-        return self._child("controllers", lambda ready: run_controllers(ControllersConfig(path), ready))
+        allocation = LbConfig(kubeconfig=path, speaker=False, leader_elect=False)
+
+        async def control(ready: Ready) -> None:
+            async with Client(KubeConfig.load(path), component="lb") as client:
+                await addons.install_pool(client, self._layout)
+            async with asyncio.TaskGroup() as group:
+                latch = Latch(2, ready)
+                group.create_task(_forever(run_controllers(ControllersConfig(path), latch.count)))
+                group.create_task(_forever(run_lb(allocation, latch.count)))
+
+        return self._child("controllers", control)
 
     def dns(self) -> Child:
         path = self._kubeconfig("dns", "system:kube-dns")
@@ -131,11 +143,16 @@ class Components:
             publish_progress=True,
         )
 
+        speaker = LbConfig(
+            kubeconfig=path, controller=False, node=node.name, interface="eth0", data=data / "lb"
+        )
+
         async def agent_and_proxy(ready: Ready) -> None:
             async with asyncio.TaskGroup() as group:
-                latch = Latch(2, ready)
+                latch = Latch(3, ready)
                 group.create_task(_forever(run_node(agent, latch.count)))
                 group.create_task(_forever(run_proxy(proxy, latch.count)))
+                group.create_task(_forever(run_lb(speaker, latch.count)))
 
         return self._child(node.name, agent_and_proxy, node.namespace)
 

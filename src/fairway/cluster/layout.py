@@ -63,6 +63,11 @@ class Layout:
         return self.service_network.network_address + 10
 
     @property
+    def load_balancer_range(self) -> str:
+        """Addresses of the nodes' network that Services may have; the host reaches them by ARP."""
+        return f"{self.node_network.network_address + 200}-{self.node_network.network_address + 250}"
+
+    @property
     def nodes(self) -> tuple[NodePlan, ...]:
         return tuple(self._node(number) for number in range(1, self.node_count + 1))
 

@@ -44,6 +44,11 @@ class Haproxy:
     def is_running(self) -> bool:
         return self._process is not None and self._process.returncode is None
 
+    @property
+    def _words(self) -> Path:
+        """What the latest generation has to say."""
+        return self.folder / "haproxy.log"
+
     def _socket(self, generation: int) -> Path:
         return self.folder / f"{generation}.sock"
 
@@ -57,17 +62,17 @@ class Haproxy:
         command = ["setpriv", "--pdeathsig", "TERM", PROGRAM, "-db", "-f", os.fspath(path)]
         if old is not None:
             command += ["-x", os.fspath(self.socket), "-sf", str(old.pid)]
-        started = await asyncio.create_subprocess_exec(
-            *command, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL
-        )
+        with self._words.open("wb") as words:
+            started = await asyncio.create_subprocess_exec(
+                *command, stdin=asyncio.subprocess.DEVNULL, stdout=words, stderr=words
+            )
         await self._until_ready(started)
         self._process = started
         self._generation += 1
         if old is not None:
             self.reloads += 1
             self._leaving = [process for process in [*self._leaving, old] if process.returncode is None]
-        for stale in (self.folder / f"{self._generation - 1}.cfg",):
-            stale.unlink(missing_ok=True)
+        (self.folder / f"{self._generation - 1}.cfg").unlink(missing_ok=True)
 
     async def stop(self) -> None:
         for process in [*self._leaving, *([self._process] if self._process else [])]:
@@ -100,4 +105,5 @@ class Haproxy:
             await asyncio.sleep(0.02)
         with contextlib.suppress(ProcessLookupError):
             process.kill()
-        raise HaproxyError(f"it ended with code {process.returncode} or did not answer in time")
+        words = self._words.read_text(errors="replace").strip()[-1000:]
+        raise HaproxyError(f"it did not start: {words or 'no answer in time'}")

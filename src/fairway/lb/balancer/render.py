@@ -40,7 +40,6 @@ def _global(setting: Setting) -> list[str]:
     lines = [
         "global",
         f"    stats socket {_word(setting.socket)} mode 600 level admin expose-fd listeners",
-        "    maxconn 20000",
         "    hard-stop-after 60s",
         "    ssl-default-bind-options ssl-min-ver TLSv1.2",
         "    tune.ssl.default-dh-param 2048",

@@ -1,7 +1,7 @@
 """What a node's packet filter does for load balancers, as one nftables table for each family. Pure.
 
 Packets for a balanced address and port are led to the local HAProxy; addresses of internal Services are
-closed to everyone outside; what is sent to an address on a port that no Service has is refused rather than lost.
+closed to everyone outside; what is sent to an address on a port that no Service has is refused, not lost.
 """
 
 from __future__ import annotations
