@@ -8,7 +8,7 @@ from pathlib import Path
 
 from benchmarks.report import Report
 
-NAMES = ("api", "up")
+NAMES = ("api", "up", "lb")
 
 
 def main() -> None:

@@ -144,7 +144,12 @@ class Components:
         )
 
         speaker = LbConfig(
-            kubeconfig=path, controller=False, node=node.name, interface="eth0", data=data / "lb"
+            kubeconfig=path,
+            controller=False,
+            node=node.name,
+            interface="eth0",
+            data=data / "lb",
+            cluster_cidr=(str(self._layout.pod_network),),
         )
 
         async def agent_and_proxy(ready: Ready) -> None:

@@ -21,6 +21,7 @@ from fairway.lb.speaker.model import LEASE_LABEL, lease_name
 from fairway.lb.speaker.ownership import Act, Ownership, Record
 
 log = structlog.get_logger()
+ATTEMPTS = 3
 LEAVE_ANNOTATION = "fairway.dev/leave"
 
 
@@ -84,11 +85,13 @@ class Keeper:
     async def leave(self) -> None:
         """Silent first, then known to be so. Whoever waits may take over at once."""
         self.ownership.silence()
-        record = self.ownership.record
-        if record is None or record.holder != self._node:
-            return
-        log.info("address given up", address=self.address)
-        await self._write(record, holder="", began=self._clock())
+        for _ in range(ATTEMPTS):
+            record = self.ownership.record
+            if record is None or record.holder != self._node:
+                return
+            log.info("giving an address up", address=self.address)
+            # This fails when a renewal of ours was under way, and is then based on that.
+            await self._write(record, holder="", began=self._clock())
 
     async def abandon(self) -> None:
         """Nobody uses the address any more: its Lease goes with it, if it is ours."""

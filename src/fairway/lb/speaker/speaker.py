@@ -121,8 +121,12 @@ class Speaker:
         keeper = self._keepers.pop(address)
         keeper.ownership.silence()
         self._announcer.forget(address)
-        self._tasks.pop(address).cancel()
-        group.create_task(keeper.abandon())
+        group.create_task(self._abandon(keeper, self._tasks.pop(address)))
+
+    async def _abandon(self, keeper: Keeper, task: asyncio.Task[None]) -> None:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        await keeper.abandon()
 
     async def _hand_over(self) -> None:
         for task in self._tasks.values():
