@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 import os
+import signal
 import socket
 import ssl
 import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -57,7 +60,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BalancedCluste
 
 @pytest.fixture(scope="module")
 def authority() -> Authority:
-    return Authority.open(__import__("pathlib").Path(tempfile.mkdtemp(prefix="fwtest-lb.")))
+    return Authority.open(Path(tempfile.mkdtemp(prefix="fwtest-lb.")))
 
 
 def pods(cluster: BalancedCluster) -> list[Pod]:
@@ -227,6 +230,23 @@ def test_an_internal_service_is_reached_from_pods_and_nodes_but_not_from_outside
                 cluster.net.client.ip(f"route add {address} via {cluster.net.nodes[0].ip}")
             with pytest.raises((TimeoutError, OSError)):
                 tcp(cluster.net.client, address, 80)
+
+
+def test_rules_that_someone_flushes_and_a_haproxy_that_is_killed_are_put_back(
+    cluster: BalancedCluster,
+) -> None:
+    address = cluster.publish("robust", pods(cluster), {PREFIX + "backend-protocol": "http"}, WEB)
+    client = cluster.net.client
+    eventually(lambda: get(client, address), within=30)
+    for node in cluster.net.nodes:
+        node.namespace.command("nft", "flush", "ruleset")
+        inodes = {path.stat().st_ino for path in (node.namespace.path,)}
+        for process in Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):
+                here = (process / "ns" / "net").stat().st_ino in inodes
+                if here and (process / "comm").read_text().strip() == "haproxy":
+                    os.kill(int(process.name), signal.SIGKILL)
+    eventually(lambda: get(client, address), within=30)
 
 
 def test_source_ranges_are_kept(cluster: BalancedCluster) -> None:

@@ -19,14 +19,14 @@ def lease(holder: str, version: int, duration: float = 1.0, leave: str = "") -> 
 
 
 def test_a_holder_is_silent_a_margin_before_its_lease_ends_counted_from_before_it_asked() -> None:
-    ours = Ownership(ADDRESS, "a", TERMS, started=0.0)
+    ours = Ownership(ADDRESS, "a", TERMS, absent_since=0.0)
     ours.claimed(lease("a", 1), began=10.0, now=10.5)
     assert ours.may_answer(10.79)
     assert not ours.may_answer(10.8)
 
 
 def test_another_node_waits_a_full_duration_from_when_it_saw_the_last_renewal() -> None:
-    theirs = Ownership(ADDRESS, "b", TERMS, started=0.0)
+    theirs = Ownership(ADDRESS, "b", TERMS, absent_since=0.0)
     theirs.observe(lease("a", 1), now=20.0)
     assert theirs.step(20.99, True).act is Act.WAIT
     assert theirs.step(21.0 + SPREAD_SECONDS, True).act is Act.CLAIM
@@ -35,49 +35,49 @@ def test_another_node_waits_a_full_duration_from_when_it_saw_the_last_renewal() 
 
 
 def test_a_note_on_the_lease_is_no_sign_of_life() -> None:
-    theirs = Ownership(ADDRESS, "b", TERMS, started=0.0)
+    theirs = Ownership(ADDRESS, "b", TERMS, absent_since=0.0)
     theirs.observe(lease("a", 1), now=20.0)
     theirs.observe(replace(lease("a", 1), version=2, leave="a"), now=20.9)
     assert theirs.step(21.0 + SPREAD_SECONDS, True).act is Act.CLAIM
 
 
 def test_a_lease_that_was_given_back_is_free_at_once() -> None:
-    theirs = Ownership(ADDRESS, "b", TERMS, started=0.0)
+    theirs = Ownership(ADDRESS, "b", TERMS, absent_since=0.0)
     theirs.observe(lease("a", 1), now=20.0)
     theirs.observe(lease("", 2), now=20.1)
     assert theirs.step(20.1 + SPREAD_SECONDS, True).act is Act.CLAIM
 
 
 def test_a_deleted_lease_is_waited_for_as_if_it_were_there() -> None:
-    theirs = Ownership(ADDRESS, "b", TERMS, started=0.0)
+    theirs = Ownership(ADDRESS, "b", TERMS, absent_since=0.0)
     theirs.observe(lease("a", 1), now=20.0)
     theirs.observe(None, now=20.1)
     assert theirs.step(20.9, True).act is Act.WAIT
 
 
 def test_a_node_that_has_just_started_waits_even_where_there_is_no_lease() -> None:
-    fresh = Ownership(ADDRESS, "b", TERMS, started=50.0)
+    fresh = Ownership(ADDRESS, "b", TERMS, absent_since=50.0)
     assert fresh.step(50.5, True).act is Act.WAIT
     assert fresh.step(51.0 + SPREAD_SECONDS, True).act is Act.CLAIM
 
 
 def test_a_holder_whose_lease_was_deleted_or_taken_is_silent_at_once() -> None:
     for news in (None, lease("b", 2)):
-        ours = Ownership(ADDRESS, "a", TERMS, started=0.0)
+        ours = Ownership(ADDRESS, "a", TERMS, absent_since=0.0)
         ours.claimed(lease("a", 1), began=10.0, now=10.0)
         ours.observe(news, now=10.1)
         assert not ours.may_answer(10.1)
 
 
 def test_news_that_are_older_than_our_own_write_change_nothing() -> None:
-    ours = Ownership(ADDRESS, "a", TERMS, started=0.0)
+    ours = Ownership(ADDRESS, "a", TERMS, absent_since=0.0)
     ours.claimed(lease("a", 5), began=10.0, now=10.0)
     ours.observe(lease("b", 4), now=10.1)
     assert ours.may_answer(10.1)
 
 
 def test_a_renewal_without_an_answer_prolongs_nothing() -> None:
-    ours = Ownership(ADDRESS, "a", TERMS, started=0.0)
+    ours = Ownership(ADDRESS, "a", TERMS, absent_since=0.0)
     ours.claimed(lease("a", 1), began=10.0, now=10.0)
     assert ours.step(10.3, True).act is Act.CLAIM
     ours.failed(10.7)
@@ -85,7 +85,7 @@ def test_a_renewal_without_an_answer_prolongs_nothing() -> None:
 
 
 def test_a_node_that_may_not_hold_the_address_leaves_it_and_does_not_hurry_when_that_fails() -> None:
-    ours = Ownership(ADDRESS, "a", TERMS, started=0.0)
+    ours = Ownership(ADDRESS, "a", TERMS, absent_since=0.0)
     ours.claimed(lease("a", 1), began=10.0, now=10.0)
     assert ours.step(10.1, False).act is Act.LEAVE
     ours.silence()
@@ -95,7 +95,7 @@ def test_a_node_that_may_not_hold_the_address_leaves_it_and_does_not_hurry_when_
 
 
 def test_a_node_that_was_asked_to_leave_lets_others_go_first_but_not_for_ever() -> None:
-    ours = Ownership(ADDRESS, "a", TERMS, started=0.0)
+    ours = Ownership(ADDRESS, "a", TERMS, absent_since=0.0)
     ours.claimed(lease("a", 1), began=10.0, now=10.0)
     ours.observe(replace(lease("a", 1), version=2, leave="a"), now=10.1)
     assert ours.step(10.1, True).act is Act.LEAVE
@@ -109,7 +109,7 @@ def test_no_two_of_three_nodes_ever_answer_whatever_gets_lost_or_late(seed: int)
     """Random nodes stall, lose answers and see watches late; every node's clock starts elsewhere."""
     chance = random.Random(seed)
     skew = {name: chance.uniform(0, 1000) for name in "abc"}
-    nodes = {name: Ownership(ADDRESS, name, TERMS, started=skew[name]) for name in "abc"}
+    nodes = {name: Ownership(ADDRESS, name, TERMS, absent_since=skew[name]) for name in "abc"}
     stored: Record | None = None
     underway: list[tuple[float, str, Record | None, float]] = []
     news: list[tuple[float, str, Record | None]] = []

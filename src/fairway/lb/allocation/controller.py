@@ -97,7 +97,9 @@ class Allocator:
         self, service: Service, requests: dict[str, Request], outcomes: dict[str, Outcome], now: str
     ) -> Writes:
         key = service.metadata.key
-        return provide(service, requests[key], outcomes[key], now) if key in outcomes else release(service)
+        if key in outcomes:
+            return provide(service, requests[key], outcomes[key], now)
+        return release(service, is_ours(service, self._default_class))
 
     def _taken(self, services: list[Service]) -> dict[Address, str]:
         """What is in use by others: nodes, and Services that another load balancer provides for."""

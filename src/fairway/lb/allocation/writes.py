@@ -54,10 +54,10 @@ def provide(service: Service, request: Request, outcome: Outcome, now: str) -> W
     return Writes(metadata, status, notice=_notice(service, outcome, condition))
 
 
-def release(service: Service) -> Writes:
-    """Take back what we gave; nothing to do for a Service that never was ours."""
+def release(service: Service, ours: bool = False) -> Writes:
+    """Take back what we gave. A Service that isn't ours, and doesn't say that it was, is left alone."""
     finalizers = service.metadata.finalizers or []
-    if FINALIZER not in finalizers or service.condition is None:
+    if FINALIZER not in finalizers or not (ours or service.condition):
         return Writes()
     metadata: Json = {"finalizers": [name for name in finalizers if name != FINALIZER]}
     status: Json = {"loadBalancer": {"ingress": None}, "conditions": _merged(service, None)}

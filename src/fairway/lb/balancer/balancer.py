@@ -7,6 +7,7 @@ slots, need a new generation of HAProxy.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 from pathlib import Path
 
@@ -16,14 +17,14 @@ import yaml
 from fairway.api.resources import CONFIG_MAPS, SECRETS, SERVICES
 from fairway.client import Client, EventRecorder, Informer, reference
 from fairway.kernel.link import interface_addresses
-from fairway.kernel.nftables import Nftables
+from fairway.kernel.nftables import Contents, Nftables
 from fairway.lb.balancer import runtime
 from fairway.lb.balancer.annotations import is_internal
 from fairway.lb.balancer.certificates import TLS, Certificate, CertificateError, read_or_error
 from fairway.lb.balancer.model import Complaint, Desired, Listener, Ports, Server, Sources, arrange, desired
 from fairway.lb.balancer.process import Haproxy, HaproxyError
 from fairway.lb.balancer.render import Setting, changes, configuration, new_certificate
-from fairway.lb.balancer.ruleset import Rules, removal, transaction
+from fairway.lb.balancer.ruleset import SETS, TABLE, Rules, removal, transaction
 from fairway.lb.config import Config
 from fairway.lb.objects import CONFIG_MAP, NAMESPACE, ConfigMap, Secret, is_ours
 from fairway.lb.speaker.model import canonical
@@ -32,6 +33,7 @@ from fairway.lb.speaker.speaker import Caches
 log = structlog.get_logger()
 Slots = dict[str, tuple[Server | None, ...]]
 RETRY_SECONDS = 1.0
+LOOK_SECONDS = 1.0
 # Changes come in crowds; waiting so long for the rest of one saves work and is noticed by nobody.
 PAUSE_SECONDS = 0.01
 
@@ -56,6 +58,8 @@ class Balancer:
         self._slots: Slots = {}
         self._installed: dict[str, bytes] = {}
         self._rules = ""
+        self._applied: list[Contents | None] = []
+        self._generation = 0
         self._complaints: frozenset[Complaint] = frozenset()
         self._dirty = asyncio.Event()
 
@@ -77,14 +81,34 @@ class Balancer:
 
     async def _follow(self) -> None:
         while True:
-            await self._dirty.wait()
-            await asyncio.sleep(PAUSE_SECONDS)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._dirty.wait(), LOOK_SECONDS)
+                await asyncio.sleep(PAUSE_SECONDS)
+            if not self._dirty.is_set() and self._is_intact():
+                continue
             self._dirty.clear()
             try:
                 await self._settle()
             except (HaproxyError, runtime.RuntimeRefused) as error:
                 log.error("balancer not up to date", error=str(error))
                 asyncio.get_running_loop().call_later(RETRY_SECONDS, self._dirty.set)
+
+    def _is_intact(self) -> bool:
+        """Whether HAProxy still runs, and nobody has changed our tables."""
+        if self._listeners and not self._haproxy.is_running:
+            log.warning("haproxy has ended")
+            return False
+        if self._nftables.generation() == self._generation:
+            return True
+        if self._contents() == self._applied:
+            self._generation = self._nftables.generation()
+            return True
+        log.warning("our tables were changed by someone")
+        self._rules = ""
+        return False
+
+    def _contents(self) -> list[Contents | None]:
+        return [self._nftables.contents(family, TABLE, SETS) for family in ("ip", "ip6")]
 
     def _changed(self, key: str, old: object, new: object) -> None:
         self._dirty.set()
@@ -178,7 +202,8 @@ class Balancer:
         )
         if (text := transaction(rules)) != self._rules:
             self._nftables.run(text)
-            self._rules = text
+            self._rules, self._applied = text, self._contents()
+            self._generation = self._nftables.generation()
 
     def _inside(self) -> frozenset[str]:
         """Pods and nodes."""

@@ -107,6 +107,8 @@ def desired(sources: Sources, ports: Ports) -> Desired:
             continue  # said by the allocating part, which gives it no address
         if found is not None and service.addresses:
             balanced.append((service, found))
+    if not balanced:
+        return Desired()
     local = ports.assign((s.metadata.key, w.port) for s, found in balanced for w in found.ports)
     endpoints = _by_service(sources.slices)
     listeners: list[Listener] = []

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from fairway.lb.balancer.model import Listener
 
 TABLE = "fairway-lb"
+SETS = ("listeners", "addresses", "internal", "inside", "private")
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,7 +38,10 @@ def record_of(lease: Lease) -> Record:
 
 
 class Keeper:
-    """Holds, or waits to hold, one address for one node. `taken` is called when it becomes ours."""
+    """Holds, or waits to hold, one address for one node. `taken` is called when it becomes ours.
+
+    `absent_since`: for how long we know that there is no Lease, if there is none.
+    """
 
     def __init__(
         self,
@@ -48,9 +51,10 @@ class Keeper:
         terms: Terms,
         clock: Callable[[], float],
         taken: Callable[[str], None],
+        absent_since: float,
     ) -> None:
         self.address = address
-        self.ownership = Ownership(address, node, terms, clock())
+        self.ownership = Ownership(address, node, terms, absent_since)
         self._client = client
         self._node = node
         self._terms = terms

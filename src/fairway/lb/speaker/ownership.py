@@ -49,13 +49,13 @@ class Step:
 class Ownership:
     """One address as one node sees it."""
 
-    def __init__(self, address: str, node: str, terms: Terms, started: float) -> None:
+    def __init__(self, address: str, node: str, terms: Terms, absent_since: float) -> None:
         self.address = address
         self._node = node
         self._terms = terms
         self._record: Record | None = None
         # Whoever deleted the Lease, or held it before we started, may answer for a full duration yet.
-        self._free_since = started + terms.duration
+        self._free_since = absent_since + terms.duration
         self._held_until = -math.inf
         self._renew_at = self._retry_at = -math.inf
         self._preference = SPREAD_SECONDS * zlib.crc32(f"{node}|{address}".encode()) / 0xFFFFFFFF

@@ -56,10 +56,13 @@ class Speaker:
         self._announcer = Announcer(link, self._may_answer, self._conflict)
         self._wanted: dict[str, Announcement] = {}
         self._keepers: dict[str, Keeper] = {}
+        self._by_lease: dict[str, Keeper] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._link_up = link.is_up()
         self._dirty = asyncio.Event()
         self._reported: dict[str, float] = {}
+        self._started = time.monotonic()
+        self._vanished: dict[str, float] = {}
 
     async def run(self) -> None:
         """Needs caches that have synced. On the way out every address is handed over."""
@@ -86,9 +89,10 @@ class Speaker:
 
     def _lease_changed(self, key: str, old: Lease | None, new: Lease | None) -> None:
         name = key.rpartition("/")[2]
-        for address, keeper in self._keepers.items():
-            if lease_name(address) == name:
-                keeper.observe(new)
+        if new is None:
+            self._vanished[name] = time.monotonic()
+        if (keeper := self._by_lease.get(name)) is not None:
+            keeper.observe(new)
 
     def _settle(self, group: asyncio.TaskGroup) -> None:
         """Keepers for the addresses there are, each told whether this node may hold it."""
@@ -97,28 +101,33 @@ class Speaker:
             self._drop(address, group)
         node = self._caches.nodes.get(self._config.node)
         healthy = self._link_up and is_healthy(node)
-        local = local_services(self._caches.slices.items().values(), self._config.node)
+        local = frozenset[str]()
+        if any(wanted.local for wanted in self._wanted.values()):
+            local = local_services(self._caches.slices.items().values(), self._config.node)
         for address, wanted in self._wanted.items():
             keeper = self._keepers.get(address) or self._keep(address, group)
             keeper.allow(may_hold(wanted, local, healthy))
 
     def _keep(self, address: str, group: asyncio.TaskGroup) -> Keeper:
-        keeper = self._keepers[address] = Keeper(
+        name = lease_name(address)
+        keeper = self._keepers[address] = self._by_lease[name] = Keeper(
             self._client,
             address,
             self._config.node,
             self._config.terms,
             time.monotonic,
             self._announcer.taken,
+            absent_since=self._vanished.get(name, self._started),
         )
         self._announcer.listen(address)
-        if (lease := self._leases.get(f"{NAMESPACE}/{lease_name(address)}")) is not None:
+        if (lease := self._leases.get(f"{NAMESPACE}/{name}")) is not None:
             keeper.observe(lease)
         self._tasks[address] = group.create_task(keeper.run())
         return keeper
 
     def _drop(self, address: str, group: asyncio.TaskGroup) -> None:
         keeper = self._keepers.pop(address)
+        self._by_lease.pop(lease_name(address), None)
         keeper.ownership.silence()
         self._announcer.forget(address)
         group.create_task(self._abandon(keeper, self._tasks.pop(address)))
