@@ -20,7 +20,7 @@ from fairway.lb.speaker import wire
 from fairway.lb.speaker.model import lease_name
 
 from .test_proxy_component import TARGET, Cluster, Process, eventually
-from .topology import Namespace, Network, Pod
+from .topology import SERVICES_V4, SERVICES_V6, Namespace, Network, Pod
 
 POOLS = """
 address-pools:
@@ -111,7 +111,7 @@ class Probes:
 
 class BalancedCluster(Cluster):
     def __init__(self, net: Network, folder: Path) -> None:
-        super().__init__(net, folder)
+        super().__init__(net, folder, "--service-cluster-ip-range", f"{SERVICES_V4},{SERVICES_V6}")
         self.folder = folder
         meta = {"name": "fairway-lb", "namespace": "kube-system"}
         eventually(lambda: self.put(CONFIG_MAPS, {"metadata": meta, "data": {"config": POOLS}}), within=30)
@@ -147,21 +147,17 @@ class BalancedCluster(Cluster):
         return self.addresses(name)[0]
 
     def node_endpoints(self, name: str, pods: list[Pod], port: int = TARGET) -> None:
-        """As `endpoints`, but they say on which node they are."""
+        """As `endpoints`, in both families, and they say on which node they are."""
         labels = {"kubernetes.io/service-name": name}
-        entries = [
-            {"addresses": [pod.ip], "nodeName": self.node_of(pod), "conditions": {"ready": True}}
-            for pod in pods
-        ]
-        self.put(
-            ENDPOINT_SLICES,
-            {
-                "metadata": {"name": f"{name}-1", "namespace": "default", "labels": labels},
-                "addressType": "IPv4",
-                "endpoints": entries,
-                "ports": [{"name": "", "port": port, "protocol": "TCP"}],
-            },
-        )
+        for family in ("IPv4", "IPv6"):
+            entries = [
+                {"addresses": [pod.ip if family == "IPv4" else pod.ip6], "nodeName": self.node_of(pod)}
+                for pod in pods
+            ]
+            meta = {"name": f"{name}-{family.lower()}", "namespace": "default", "labels": labels}
+            ports = [{"name": "", "port": port, "protocol": "TCP"}]
+            whole = {"metadata": meta, "addressType": family, "endpoints": entries, "ports": ports}
+            self.put(ENDPOINT_SLICES, whole)
 
     def addresses(self, name: str) -> list[str]:
         async def work(client: Client) -> list[str]:

@@ -51,6 +51,22 @@ def test_a_client_on_the_network_reaches_a_service_by_its_address(cluster: Balan
         assert address not in node.namespace.command("ip", "address")
 
 
+def test_an_ipv6_address_is_reached_and_fails_over(cluster: BalancedCluster) -> None:
+    client = cluster.net.client
+    address = cluster.publish("six", pods(cluster), ipFamilies=["IPv6"])
+    assert address.startswith("fd00:30::")
+    eventually(lambda: answered(client, address), within=30)
+    first = cluster.holder(address)
+    with Witness(client, address) as witness:
+        eventually(lambda: len(witness.heard) > 5, within=30)
+        cluster.speaker(first).kill(signal.SIGTERM)
+        eventually(lambda: cluster.holder(address) not in ("", first), within=30)
+        eventually(lambda: witness.turns()[-1] == cluster.mac(cluster.holder(address)), within=30)
+        assert answered(client, address)
+        cluster.speaker(first).start()
+    assert witness.turns() == [cluster.mac(first), cluster.mac(cluster.holder(address))]
+
+
 def test_an_ipv6_address_is_found_by_neighbour_discovery(cluster: BalancedCluster) -> None:
     node, client, address = cluster.net.nodes[0], cluster.net.client, "fd00:30::230"
 

@@ -45,12 +45,13 @@ class Process:
 
 
 class Cluster:
-    def __init__(self, net: Network, folder: Path) -> None:
+    def __init__(self, net: Network, folder: Path, *flags: str) -> None:
         self.net, self._folder = net, folder
         self.apiserver = Process(
             net.lan,
             folder / "apiserver.log",
             *("apiserver", "--data", str(folder), "--port", str(PORT), "--bind", "127.0.0.1,172.30.96.1"),
+            *flags,
         )
         admin = folder / "kubeconfig"
         eventually(admin.exists, within=60)
