@@ -6,8 +6,10 @@ import contextlib
 import http.server
 import json
 import re
+import shutil
 import signal
 import socket
+import tempfile
 import threading
 import time
 from itertools import pairwise
@@ -113,6 +115,9 @@ class BalancedCluster(Cluster):
     def __init__(self, net: Network, folder: Path) -> None:
         super().__init__(net, folder, "--service-cluster-ip-range", f"{SERVICES_V4},{SERVICES_V6}")
         self.folder = folder
+        # HAProxy's user can't look into the folders of tests.
+        self.files = Path(tempfile.mkdtemp(prefix="fwtest-lb."))
+        self.files.chmod(0o711)
         meta = {"name": "fairway-lb", "namespace": "kube-system"}
         eventually(lambda: self.put(CONFIG_MAPS, {"metadata": meta, "data": {"config": POOLS}}), within=30)
         self.controller = Process(net.lan, folder / "lb.log", "lb", *self._lb("controller"))
@@ -122,7 +127,7 @@ class BalancedCluster(Cluster):
                 folder / f"speaker-{node.name}.log",
                 "lb",
                 *self._lb("speaker", "--node", node.name, "--interface", "eth0"),
-                *("--data", str(folder / f"balancer-{node.name}")),
+                *("--data", str(self.files / f"balancer-{node.name}")),
             )
             for node in net.nodes
         ]
@@ -207,12 +212,14 @@ class BalancedCluster(Cluster):
         for process in (self.controller, *self.speakers):
             process.kill(signal.SIGTERM)
         super().close()
+        shutil.rmtree(self.files)
 
 
 class WebServer(http.server.ThreadingHTTPServer):
     """Answers every request with its headers as JSON."""
 
     daemon_threads = True
+    request_queue_size = 128
 
     def __init__(self, where: Namespace, port: int) -> None:
         super().__init__(("0.0.0.0", port), _ShowHeaders, bind_and_activate=False)

@@ -240,12 +240,32 @@ def test_rules_that_someone_flushes_and_a_haproxy_that_is_killed_are_put_back(
     eventually(lambda: get(client, address), within=30)
     for node in cluster.net.nodes:
         node.namespace.command("nft", "flush", "ruleset")
-        inodes = {path.stat().st_ino for path in (node.namespace.path,)}
-        for process in Path("/proc").glob("[0-9]*"):
-            with contextlib.suppress(OSError):
-                here = (process / "ns" / "net").stat().st_ino in inodes
-                if here and (process / "comm").read_text().strip() == "haproxy":
-                    os.kill(int(process.name), signal.SIGKILL)
+        for process in haproxies(node.namespace):
+            os.kill(process, signal.SIGKILL)
+    eventually(lambda: get(client, address), within=30)
+
+
+def haproxies(where: Namespace) -> list[int]:
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            here = (process / "ns" / "net").stat().st_ino == where.path.stat().st_ino
+            if here and (process / "comm").read_text().strip() == "haproxy":
+                found.append(int(process.name))
+    return found
+
+
+def test_a_killed_speaker_takes_its_haproxy_along_and_starts_anew(cluster: BalancedCluster) -> None:
+    address = cluster.publish("reborn", pods(cluster), {PREFIX + "backend-protocol": "http"}, WEB)
+    client, node = cluster.net.client, cluster.net.nodes[0]
+    eventually(lambda: get(client, address) and haproxies(node.namespace), within=30)
+    for process in haproxies(node.namespace):
+        assert Path(f"/proc/{process}").stat().st_uid != 0
+    cluster.speaker(node.name).kill()
+    eventually(lambda: not haproxies(node.namespace), within=30)
+    eventually(lambda: get(client, address), within=30)
+    cluster.speaker(node.name).start()
+    eventually(lambda: haproxies(node.namespace), within=30)
     eventually(lambda: get(client, address), within=30)
 
 
@@ -302,5 +322,5 @@ def test_hostile_annotations_and_secrets_harm_nobody(cluster: BalancedCluster) -
         lambda: cluster.events("CertificateInvalid") and cluster.events("CertificateMissing"), within=30
     )
     eventually(lambda: get(cluster.net.client, address), within=30)
-    for path in cluster.folder.glob("balancer-*/*.cfg"):
+    for path in cluster.files.glob("balancer-*/*.cfg"):
         assert "use_backend" not in path.read_text()

@@ -14,7 +14,7 @@ from fairway.apiserver.config import Config as ApiServerConfig
 from fairway.apiserver.run import run as run_apiserver
 from fairway.client import Client, KubeConfig
 from fairway.cluster import addons
-from fairway.cluster.layout import Layout, NodePlan
+from fairway.cluster.layout import Layout, NodePlan, balancer_folder
 from fairway.cluster.processes import Child
 from fairway.controllers.config import Config as ControllersConfig
 from fairway.controllers.run import run as run_controllers
@@ -148,7 +148,7 @@ class Components:
             controller=False,
             node=node.name,
             interface="eth0",
-            data=data / "lb",
+            data=balancer_folder(node),
             cluster_cidr=(str(self._layout.pod_network),),
         )
 

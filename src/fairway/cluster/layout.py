@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Interface, IPv4Network
+from pathlib import Path
 
 MOST_CLUSTERS = 11
 MOST_NODES = 200
@@ -23,6 +24,11 @@ class NodePlan:
     """The host's end of the veth pair to the node."""
     address: IPv4Address
     pod_network: IPv4Network
+
+
+def balancer_folder(node: NodePlan) -> Path:
+    """Not among the cluster's data: HAProxy is not root, and may not be able to reach that."""
+    return Path("/run/fairway-lb") / node.namespace
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 from pathlib import Path
 
 from fairway.cluster import host_network
+from fairway.cluster.layout import balancer_folder
 from fairway.cluster.record import Record
 from fairway.nodeagent.removal import remove_all_pods
 
@@ -14,6 +16,8 @@ def tear_down(data: Path, record: Record) -> None:
     """Pods first, as their namespaces hang on the nodes'; then nodes, devices, routes and tables."""
     asyncio.run(_remove_pods(data))
     host_network.remove(record.layout, record.forwarding_was_off)
+    for node in record.layout.nodes:
+        shutil.rmtree(balancer_folder(node), ignore_errors=True)
 
 
 async def _remove_pods(data: Path) -> None:

@@ -21,7 +21,7 @@ class Terms:
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """`node` and `interface` are the speaker's; the balancer keeps its files in `data`."""
+    """`node` and `interface` are the speaker's. `data` is the balancer's; its user must reach it."""
 
     kubeconfig: Path | None = None
     controller: bool = True

@@ -163,6 +163,7 @@ def test_a_move_is_told_in_commands_arrivals_first() -> None:
     assert changes("port-1", (a, None), (None, b)) == [
         "set server port-1/s2 addr 10.1.0.2 port 2",
         "set server port-1/s2 state ready",
+        "set server port-1/s2 health up",
         "set server port-1/s1 state maint",
     ]
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 from pathlib import Path
 
 import structlog
@@ -65,7 +64,7 @@ class Balancer:
 
     async def run(self) -> None:
         """Needs caches that have synced. On the way out HAProxy ends and the table goes."""
-        self._config.data.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._haproxy.prepare()
         async with asyncio.TaskGroup() as group:
             for informer in (self._secrets, self._table):
                 group.create_task(informer.run())
@@ -169,25 +168,14 @@ class Balancer:
     async def _reload(self, wanted: Desired, slots: Slots) -> None:
         for certificate in (wanted.certificates or {}).values():
             self._install(certificate)
-        root = os.geteuid() == 0
-        setting = Setting(
-            folder=self._config.data,
-            socket=self._haproxy.next_socket,
-            addresses=self._addresses(),
-            user="nobody" if root else "",
-            group="nogroup" if root else "",
-        )
+        setting = Setting(self._config.data, self._haproxy.next_socket, self._addresses())
         await self._haproxy.start(configuration(setting, wanted.listeners, slots))
         self._listeners, self._slots = wanted.listeners, slots
         self._installed = {name: c.pem for name, c in (wanted.certificates or {}).items()}
         log.info("balancing", listeners=len(wanted.listeners), reloads=self._haproxy.reloads)
 
     def _install(self, certificate: Certificate) -> Path:
-        path = self._config.data / certificate.name
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(certificate.pem)
-        return path
+        return self._haproxy.write(certificate.name, certificate.pem)
 
     def _filter(self, listeners: tuple[Listener, ...]) -> None:
         ours = [s for s in self._caches.services.items().values() if is_ours(s, self._config.default_class)]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import pwd
 from pathlib import Path
 
 import structlog
@@ -24,9 +25,18 @@ class HaproxyError(Exception):
     """HAProxy would not start; the message is what it says."""
 
 
+def _own_user() -> pwd.struct_passwd | None:
+    """Debian's package makes a user for it."""
+    for name in ("haproxy", "nobody"):
+        with contextlib.suppress(KeyError):
+            return pwd.getpwnam(name)
+    return None
+
+
 class Haproxy:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self._owner = _own_user() if os.geteuid() == 0 else None
         self._generation = 0
         self._process: asyncio.subprocess.Process | None = None
         self._leaving: list[asyncio.subprocess.Process] = []
@@ -52,14 +62,30 @@ class Haproxy:
     def _socket(self, generation: int) -> Path:
         return self.folder / f"{generation}.sock"
 
+    def prepare(self) -> None:
+        """A folder that nobody but HAProxy's user can look into: there are keys in it."""
+        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        for stale in (*self.folder.glob("*.sock"), *self.folder.glob("*.cfg"), *self.folder.glob("*.pem")):
+            stale.unlink()
+        if self._owner:
+            os.chown(self.folder, self._owner.pw_uid, self._owner.pw_gid)
+
+    def write(self, name: str, content: bytes) -> Path:
+        path = self.folder / name
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+            if self._owner:
+                os.fchown(descriptor, self._owner.pw_uid, self._owner.pw_gid)
+        return path
+
     async def start(self, configuration: str) -> None:
         """The next generation; when this raises, the former one works on as if nothing had been."""
-        path = self.folder / f"{self._generation + 1}.cfg"
-        path.write_text(configuration)
+        path = self.write(f"{self._generation + 1}.cfg", configuration.encode())
         await self._check(path)
         old = self._process if self.is_running else None
-        # -db: in the foreground. setpriv: it ends with us, even when we are killed.
-        command = ["setpriv", "--pdeathsig", "TERM", PROGRAM, "-db", "-f", os.fspath(path)]
+        # -db: in the foreground.
+        command = [*self._privileges(), PROGRAM, "-db", "-f", os.fspath(path)]
         if old is not None:
             command += ["-x", os.fspath(self.socket), "-sf", str(old.pid)]
         with self._words.open("wb") as words:
@@ -73,6 +99,16 @@ class Haproxy:
             self.reloads += 1
             self._leaving = [process for process in [*self._leaving, old] if process.returncode is None]
         (self.folder / f"{self._generation - 1}.cfg").unlink(missing_ok=True)
+
+    def _privileges(self) -> list[str]:
+        """Those of its own user; and it ends with us, even when we are killed.
+
+        HAProxy could change its user itself, but the kernel forgets about our death when a process does that.
+        """
+        words = ["setpriv", "--pdeathsig", "TERM"]
+        if self._owner:
+            words += [f"--reuid={self._owner.pw_uid}", f"--regid={self._owner.pw_gid}", "--clear-groups"]
+        return words
 
     async def stop(self) -> None:
         for process in [*self._leaving, *([self._process] if self._process else [])]:

@@ -25,8 +25,6 @@ class Setting:
     folder: PurePath
     socket: PurePath
     addresses: tuple[str, ...]
-    user: str = ""
-    group: str = ""
 
 
 def configuration(setting: Setting, listeners: tuple[Listener, ...], slots: Slots) -> str:
@@ -37,24 +35,20 @@ def configuration(setting: Setting, listeners: tuple[Listener, ...], slots: Slot
 
 
 def _global(setting: Setting) -> list[str]:
-    lines = [
+    return [
         "global",
         f"    stats socket {_word(setting.socket)} mode 600 level admin expose-fd listeners",
         "    hard-stop-after 60s",
         "    ssl-default-bind-options ssl-min-ver TLSv1.2",
         "    tune.ssl.default-dh-param 2048",
-    ]
-    if setting.user:
-        lines += [f"    user {_word(setting.user)}", f"    group {_word(setting.group)}"]
-    return [
-        *lines,
         "defaults",
         "    timeout connect 5s",
         "    timeout http-request 30s",
         "    timeout tunnel 1h",
         "    retries 3",
         "    option redispatch 1",
-        "    default-server check inter 2s fall 2 rise 1",
+        "    timeout check 5s",
+        "    default-server check inter 2s fall 3 rise 1",
     ]
 
 
@@ -111,6 +105,8 @@ def changes(name: str, before: tuple[Server | None, ...], after: tuple[Server | 
         else:
             commands.append(f"set server {slot} addr {_word(new.ip)} port {int(new.port)}")
             commands.append(f"set server {slot} state ready")
+            # Else it would inherit what was found out about its predecessor, or fall with its first check.
+            commands.append(f"set server {slot} health up")
     # Who arrives comes first: there is no moment with fewer servers than there have to be.
     return sorted(commands, key=lambda command: command.endswith("maint"))
 
