@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import shutil
 from pathlib import Path
 
@@ -18,6 +19,8 @@ def tear_down(data: Path, record: Record) -> None:
     host_network.remove(record.layout, record.forwarding_was_off)
     for node in record.layout.nodes:
         shutil.rmtree(balancer_folder(node), ignore_errors=True)
+    with contextlib.suppress(OSError):  # another cluster's, or never made
+        balancer_folder(record.layout.nodes[0]).parent.rmdir()
 
 
 async def _remove_pods(data: Path) -> None:
