@@ -9,7 +9,6 @@ import os
 import signal
 import socket
 import ssl
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -59,8 +58,8 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BalancedCluste
 
 
 @pytest.fixture(scope="module")
-def authority() -> Authority:
-    return Authority.open(Path(tempfile.mkdtemp(prefix="fwtest-lb.")))
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    return Authority.open(tmp_path_factory.mktemp("authority"))
 
 
 def pods(cluster: BalancedCluster) -> list[Pod]:
