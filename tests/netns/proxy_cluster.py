@@ -40,20 +40,24 @@ class Process:
         """How it ended."""
         return self._process.wait(60)
 
+    def send(self, number: int) -> None:
+        self._process.send_signal(number)
+
     def kill(self, number: int = signal.SIGKILL) -> None:
         self._process.send_signal(number)
         self._process.wait(60)
 
 
 class Cluster:
-    """`flags` are for the proxies."""
+    """`flags` are for the proxies, `api_flags` for the API server."""
 
-    def __init__(self, net: Network, folder: Path, *flags: str) -> None:
+    def __init__(self, net: Network, folder: Path, *flags: str, api_flags: tuple[str, ...] = ()) -> None:
         self.net, self._folder, self._flags = net, folder, flags
         self.apiserver = Process(
             net.lan,
             folder / "apiserver.log",
             *("apiserver", "--data", str(folder), "--port", str(PORT), "--bind", "127.0.0.1,172.30.96.1"),
+            *api_flags,
         )
         admin = folder / "kubeconfig"
         eventually(admin.exists)

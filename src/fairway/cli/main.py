@@ -15,6 +15,7 @@ COMMANDS = {
     "ingress": "HTTP from outside to Services, as Ingresses say",
     "node": "the node agent: runs Pods on this machine",
     "proxy": "the node proxy: virtual IPs and node ports on this machine",
+    "lb": "load balancers: addresses for Services, announced on the network",
     "up": "start a whole cluster on this machine",
     "down": "end it and leave nothing behind",
     "status": "how the cluster on this machine is doing",

@@ -1,11 +1,14 @@
-"""What a fresh cluster is given besides what the API server makes itself: the Service of its DNS."""
+"""What a fresh cluster is given besides what the API server makes itself: DNS' Service, an address pool."""
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
-from fairway.api.resources import ENDPOINT_SLICES, ENDPOINTS, SERVICES, Resource
-from fairway.client import Client, NotFound
+import yaml
+
+from fairway.api.resources import CONFIG_MAPS, ENDPOINT_SLICES, ENDPOINTS, SERVICES, Resource
+from fairway.client import AlreadyExists, Client, NotFound
 from fairway.cluster.layout import Layout
 
 Obj = dict[str, Any]
@@ -49,6 +52,22 @@ def dns_objects(layout: Layout) -> list[tuple[Resource, Obj]]:
         "ports": targets,
     }
     return [(SERVICES, service), (ENDPOINTS, endpoints), (ENDPOINT_SLICES, endpoint_slice)]
+
+
+def address_pool(layout: Layout) -> Obj:
+    pool = {"name": "default", "protocol": "layer2", "addresses": [layout.load_balancer_range]}
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "fairway-lb", "namespace": "kube-system"},
+        "data": {"config": yaml.safe_dump({"address-pools": [pool]}, sort_keys=False)},
+    }
+
+
+async def install_pool(client: Client, layout: Layout) -> None:
+    """Only where there is none: whoever changes the pools wants them to stay changed."""
+    with contextlib.suppress(AlreadyExists):
+        await client.create(CONFIG_MAPS, address_pool(layout))
 
 
 async def install(client: Client, layout: Layout) -> None:

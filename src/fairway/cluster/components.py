@@ -17,7 +17,7 @@ import uvloop
 
 from fairway import logs
 from fairway.apiserver.certificates import Authority, kubeconfig, write_private
-from fairway.cluster.layout import Layout, NodePlan
+from fairway.cluster.layout import Layout, NodePlan, balancer_folder
 from fairway.cluster.processes import Child
 from fairway.kernel import namespaces
 from fairway.running import until_signalled
@@ -27,6 +27,7 @@ SHARED = (
     "fairway.cluster.addons",
     "fairway.controllers.run",
     "fairway.dns.run",
+    "fairway.lb.run",
     "fairway.nodeagent.run",
     "fairway.proxy.run",
 )
@@ -123,11 +124,25 @@ class Components:
         return self._child("apiserver", component)
 
     def controllers(self) -> Child:
+        from fairway.client import Client, KubeConfig
+        from fairway.cluster import addons
         from fairway.controllers.config import Config
         from fairway.controllers.run import run
+        from fairway.lb.config import Config as LbConfig
+        from fairway.lb.run import run as run_lb
 
         path = self._kubeconfig("controllers", "system:kube-controller-manager")
-        return self._child("controllers", lambda ready: run(Config(path), ready))
+        allocation = LbConfig(kubeconfig=path, speaker=False, leader_elect=False)
+
+        async def control(ready: Ready) -> None:
+            async with Client(KubeConfig.load(path), component="lb") as client:
+                await addons.install_pool(client, self._layout)
+            async with asyncio.TaskGroup() as group:
+                latch = Latch(2, ready)
+                group.create_task(_forever(run(Config(path), latch.count)))
+                group.create_task(_forever(run_lb(allocation, latch.count)))
+
+        return self._child("controllers", control)
 
     def dns(self) -> Child:
         from fairway.client import Client, KubeConfig
@@ -153,6 +168,8 @@ class Components:
         return [self._node(node) for node in self._layout.nodes]
 
     def _node(self, node: NodePlan) -> Child:
+        from fairway.lb.config import Config as LbConfig
+        from fairway.lb.run import run as run_lb
         from fairway.nodeagent.config import Config as NodeConfig
         from fairway.nodeagent.run import run as run_node
         from fairway.proxy.config import Config as ProxyConfig
@@ -186,11 +203,21 @@ class Components:
             publish_progress=True,
         )
 
+        speaker = LbConfig(
+            kubeconfig=path,
+            controller=False,
+            node=node.name,
+            interface="eth0",
+            data=balancer_folder(node),
+            cluster_cidr=(str(self._layout.pod_network),),
+        )
+
         async def agent_and_proxy(ready: Ready) -> None:
             async with asyncio.TaskGroup() as group:
-                latch = Latch(2, ready)
+                latch = Latch(3, ready)
                 group.create_task(_forever(run_node(agent, latch.count)))
                 group.create_task(_forever(run_proxy(proxy, latch.count)))
+                group.create_task(_forever(run_lb(speaker, latch.count)))
 
         return self._child(node.name, agent_and_proxy, node.namespace)
 

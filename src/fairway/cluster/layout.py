@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Interface, IPv4Network
+from pathlib import Path
 
 MOST_CLUSTERS = 11
 MOST_NODES = 200
@@ -23,6 +24,11 @@ class NodePlan:
     """The host's end of the veth pair to the node."""
     address: IPv4Address
     pod_network: IPv4Network
+
+
+def balancer_folder(node: NodePlan) -> Path:
+    """Not among the cluster's data: HAProxy is not root, and may not be able to reach that."""
+    return Path("/run/fairway-lb") / node.namespace
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +67,11 @@ class Layout:
     @property
     def dns_address(self) -> IPv4Address:
         return self.service_network.network_address + 10
+
+    @property
+    def load_balancer_range(self) -> str:
+        """Addresses of the nodes' network that Services may have; the host reaches them by ARP."""
+        return f"{self.node_network.network_address + 200}-{self.node_network.network_address + 250}"
 
     @property
     def nodes(self) -> tuple[NodePlan, ...]:

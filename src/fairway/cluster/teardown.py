@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import shutil
 from pathlib import Path
 
 from fairway.cluster import host_network
-from fairway.cluster.layout import Layout
+from fairway.cluster.layout import Layout, balancer_folder
 from fairway.cluster.record import Record
 from fairway.kernel import namespaces
 from fairway.nodeagent.removal import remove_all_pods
@@ -19,6 +20,10 @@ def tear_down(data: Path, record: Record) -> None:
     asyncio.run(_remove_pods(data))
     _end_relays(record.layout)
     host_network.remove(record.layout, record.forwarding_was_off)
+    for node in record.layout.nodes:
+        shutil.rmtree(balancer_folder(node), ignore_errors=True)
+    with contextlib.suppress(OSError):  # another cluster's, or never made
+        balancer_folder(record.layout.nodes[0]).parent.rmdir()
 
 
 def _end_relays(layout: Layout) -> None:

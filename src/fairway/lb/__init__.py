@@ -1,0 +1,1 @@
+"""Load balancers: addresses for Services, who on the network answers for them, and the layer 7 balancer."""

@@ -1,0 +1,1 @@
+"""Which Service has which address; one process of a cluster decides."""

@@ -1,0 +1,1 @@
+"""HAProxy, for Services whose annotations ask for more than passing packets on."""
