@@ -79,6 +79,11 @@ class Informer(Generic[T]):
         """A live view by key. Copy it before awaiting in the middle of an iteration."""
         return self._view
 
+    def keep(self, key: str, twin: T) -> None:
+        """Hold `twin`, equal to what is here, in its place: two of the same would only take room."""
+        if key in self._items:
+            self._items[key] = twin
+
     def on_change(self, callback: OnChange[T]) -> None:
         """Call `callback(key, old, new)` for every change, in order; None means it wasn't, or isn't, there.
 

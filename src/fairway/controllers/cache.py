@@ -21,19 +21,20 @@ class Item(Protocol):
 
 
 T = TypeVar("T", bound=Item)
-T_co = TypeVar("T_co", bound=Item, covariant=True)
 Listener = Callable[[str, T | None, T | None], object]
 
 # No watch is this late. Longer, and the server has started over with older revisions: believe it, not us.
 PATIENCE = 60.0
 
 
-class Source(Protocol[T_co]):
+class Source(Protocol[T]):
     """The part of an informer a cache needs."""
 
-    def get(self, key: str) -> T_co | None: ...
+    def get(self, key: str) -> T | None: ...
 
-    def on_change(self, callback: Callable[[str, T_co | None, T_co | None], object]) -> None: ...
+    def keep(self, key: str, twin: T) -> None: ...
+
+    def on_change(self, callback: Callable[[str, T | None, T | None], object]) -> None: ...
 
     @property
     def resource_version(self) -> int: ...
@@ -77,6 +78,7 @@ class Cache(Generic[T]):
         self._clock = clock
         self._items: dict[str, T] = {}
         self._ahead: dict[str, _Ahead] = {}
+        self._compared = -1  # the informer's revision when we last looked who is ahead
         self._indexes: list[Index[T]] = []
         self._listeners: list[Listener[T]] = []
         source.on_change(self._changed)
@@ -116,7 +118,7 @@ class Cache(Generic[T]):
         key, revision = item.metadata.key, _revision(item)
         if self._seen(key, revision):
             return
-        self._ahead[key] = _Ahead(revision, self._clock() + PATIENCE)
+        self._go_ahead(key, revision)
         self._set(key, item)
 
     def assume(self, item: T) -> None:
@@ -124,7 +126,7 @@ class Cache(Generic[T]):
         key = item.metadata.key
         revision = _revision(item) + 1
         if not self._seen(key, revision):
-            self._ahead[key] = _Ahead(revision, self._clock() + PATIENCE)
+            self._go_ahead(key, revision)
             self._set(key, item)
 
     def doubt(self, key: str) -> None:
@@ -136,8 +138,12 @@ class Cache(Generic[T]):
         """A delete after which nothing is left of the object."""
         item = self._items.get(key)
         if item is not None and item.metadata.uid == uid:
-            self._ahead[key] = _Ahead(_revision(item) + 1, self._clock() + PATIENCE)
+            self._go_ahead(key, _revision(item) + 1)
             self._set(key, None)
+
+    def _go_ahead(self, key: str, revision: int) -> None:
+        self._ahead.pop(key, None)  # the most patient last
+        self._ahead[key] = _Ahead(revision, self._clock() + PATIENCE)
 
     # ---- the informer's side ----
 
@@ -147,6 +153,10 @@ class Cache(Generic[T]):
             if not self._seen(key, ahead.revision):
                 return
             del self._ahead[key]
+            ours = self._items.get(key)
+            if ours is not None and ours == new:
+                self._source.keep(key, ours)
+                return
         self._set(key, new)
 
     def _seen(self, key: str, revision: int) -> bool:
@@ -158,7 +168,10 @@ class Cache(Generic[T]):
         """For writes whose event never comes: made and deleted again while the informer was cut off."""
         if not self._ahead:
             return
-        now = self._clock()
+        now, revision = self._clock(), self._source.resource_version
+        if revision == self._compared and now < next(iter(self._ahead.values())).until:
+            return
+        self._compared = revision
         for key, ahead in list(self._ahead.items()):
             if self._seen(key, ahead.revision) or now >= ahead.until:
                 del self._ahead[key]

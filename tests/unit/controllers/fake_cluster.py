@@ -30,6 +30,9 @@ class LateInformer:
     def get(self, key: str) -> Any:
         return self._items.get(key)
 
+    def keep(self, key: str, twin: Any) -> None:
+        self._items[key] = twin
+
     def on_change(self, callback: Callable[[str, Any, Any], object]) -> None:
         self._handlers.append(callback)
 

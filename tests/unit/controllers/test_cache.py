@@ -20,6 +20,9 @@ class Source:
     def get(self, key: str) -> Bare | None:
         return self.items.get(key)
 
+    def keep(self, key: str, twin: Bare) -> None:
+        self.items[key] = twin
+
     def on_change(self, callback: Any) -> None:
         self.tell = callback
 
@@ -66,6 +69,20 @@ def test_an_older_event_does_not_undo_a_write(cache: Cache[Bare], source: Source
     source.show(at(15))
     source.show(at(20))
     assert cache.get("shop/a") == at(20)
+
+
+def test_of_what_we_wrote_and_the_watch_shows_there_is_one_copy(cache: Cache[Bare], source: Source) -> None:
+    cache.wrote(at(12))
+    source.show(at(12))
+    assert cache.get("shop/a") is source.get("shop/a")
+
+
+def test_our_own_write_is_no_change_when_the_watch_shows_it(cache: Cache[Bare], source: Source) -> None:
+    told: list[object] = []
+    cache.on_change(lambda *change: told.append(change))
+    cache.wrote(at(12))
+    source.show(at(12))
+    assert told == [("shop/a", None, at(12))]
 
 
 def test_a_write_the_watch_has_already_overtaken_is_ignored(cache: Cache[Bare], source: Source) -> None:
