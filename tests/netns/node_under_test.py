@@ -134,6 +134,7 @@ class Node:
             NodeServices(
                 node_name="node-1",
                 pods_folder=data / "pods",
+                seccomp_folder=data / "seccomp",
                 cgroup=node_cgroup(data),
                 facts=NodeFacts(NODE_IP, ("10.96.0.10",), "cluster.local", Path("/dev/null")),
                 node_capacity=(),
@@ -223,7 +224,7 @@ class Node:
         return (runs.folder_of(container, runs.latest[container].attempt) / "log").read_text()
 
 
-async def until(condition: Callable[[], bool], what: str, seconds: float = 15.0) -> None:
+async def until(condition: Callable[[], bool], what: str, seconds: float = 60.0) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, f"still waiting: {what}"

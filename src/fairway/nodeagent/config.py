@@ -39,6 +39,10 @@ class Config:
         return self.data / "pods"
 
     @property
+    def seccomp_folder(self) -> Path:
+        return self.data / "seccomp"
+
+    @property
     def runtime_folder(self) -> Path:
         return self.data / "runtime"
 

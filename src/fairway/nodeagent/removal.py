@@ -19,6 +19,7 @@ import structlog
 
 from fairway.kernel import cgroups, mounts, namespaces
 from fairway.nodeagent.network import pod_network
+from fairway.nodeagent.pods.shared_processes import FOLDER
 from fairway.nodeagent.runtime import records
 from fairway.nodeagent.runtime.runc import Runc
 
@@ -50,7 +51,7 @@ async def remove_all_pods(data: Path) -> None:
 
 
 async def _remove_pod(runc: Runc, folder: Path) -> None:
-    for run in (folder / "containers").glob("*/*"):
+    for run in (*(folder / "containers").glob("*/*"), folder / FOLDER):
         if record := records.read(run):
             await runc.delete(record.id)
     await asyncio.to_thread(_remove_rest, folder)

@@ -72,6 +72,7 @@ class _Agent:
         return NodeServices(
             node_name=config.name,
             pods_folder=config.pods_folder,
+            seccomp_folder=config.seccomp_folder,
             cgroup=node_cgroup(config.data),
             facts=NodeFacts(config.node_ip, config.cluster_dns, config.cluster_domain),
             node_capacity=tuple(capacity(config, facts).items()),

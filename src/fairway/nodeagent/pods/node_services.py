@@ -28,6 +28,8 @@ class Drain(Protocol):
 class NodeServices:
     node_name: str
     pods_folder: Path
+    # Where containers' own seccomp profiles lie (`Localhost`).
+    seccomp_folder: Path
     cgroup: str
     facts: NodeFacts
     node_capacity: tuple[tuple[str, str], ...]

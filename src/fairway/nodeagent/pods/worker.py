@@ -172,6 +172,7 @@ class PodWorker:
                 self._pod_ip = self._record.pod_ip if self._record else self._pod_ip
                 if self._refreshing:
                     self._refreshing.cancel()
+                await self._starter.end_shared_processes()
                 await asyncio.to_thread(self._sandbox.release_network)
                 await self._publish_ports()
                 self._record = None
@@ -254,6 +255,7 @@ class PodWorker:
         self._report()
         if not self._gone:
             await _within(_LAST_WORD_SECONDS, self._reporter.flushed())
+        await self._starter.end_shared_processes()
         await asyncio.to_thread(self._sandbox.tear_down)
         await self._node.publish_ports()
         if not self._gone:
