@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from fairway.images.resolve import ImageResolver
-from fairway.nodeagent.network.pod_network import PodNetworks
+from fairway.nodeagent.network.pod_network import Networks
 from fairway.nodeagent.objects import Pod
 from fairway.nodeagent.pods.reporting import PodApi
 from fairway.nodeagent.pods.sandbox import NodeFacts
@@ -34,7 +34,7 @@ class NodeServices:
     facts: NodeFacts
     node_capacity: tuple[tuple[str, str], ...]
     capabilities: frozenset[str]
-    networks: PodNetworks
+    networks: Networks
     # Brings the node's own rules up to date with the ports that `networks` has given to Pods.
     publish_ports: Callable[[], Awaitable[None]]
     runtime: ContainerRuntime

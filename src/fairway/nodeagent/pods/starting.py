@@ -18,6 +18,7 @@ from fairway.images.store import ImageError
 from fairway.images.untar import read_in_root
 from fairway.kernel.netlink import NetlinkError
 from fairway.kernel.processes import group_exists
+from fairway.nodeagent.network.cni import CniError
 from fairway.nodeagent.network.ipam import NoAddressLeft
 from fairway.nodeagent.objects import Container, Pod, TokenSource
 from fairway.nodeagent.pods.container import Surroundings, container_spec, image_user, seccomp_profile
@@ -74,7 +75,7 @@ class Starter:
                 fetching.cancel()
                 await asyncio.gather(fetching, return_exceptions=True)
             await asyncio.to_thread(self._sandbox.complete, pod, filled, record)
-        except (ConfigError, NoAddressLeft, NetlinkError, ApiError, OSError) as error:
+        except (ConfigError, NoAddressLeft, NetlinkError, CniError, ApiError, OSError) as error:
             raise CannotStart("ContainerCreating", str(error)) from error
         return record
 

@@ -36,8 +36,8 @@ BY_CAPABILITY = {
     "CAP_SYS_TTY_CONFIG": ("vhangup",),
 }
 
-# By what `uname -m` says: the machine's own kind of program, and that of 32 bits. Each kind makes the start of a
-# container five milliseconds longer, so x32, which nobody builds for, is not among them.
+# By what `uname -m` says: the machine's own kind of program, and that of 32 bits. Each kind makes the start
+# of a container five milliseconds longer, so x32, which nobody builds for, is not among them.
 _ARCHITECTURES = {
     "x86_64": ("SCMP_ARCH_X86_64", "SCMP_ARCH_X86"),
     "aarch64": ("SCMP_ARCH_AARCH64", "SCMP_ARCH_ARM"),
