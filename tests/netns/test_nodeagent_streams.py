@@ -129,8 +129,8 @@ async def test_a_terminal_has_its_size_follows_it_and_gives_the_exit_code(
     screen = Screen(cluster, program, "exec", "-it", "web", "--", "sh")
     try:
         screen.type("echo ter''minal; stty size\n")
-        # On a busy machine the shell may have begun before runc takes its terminal's translation away, so that
-        # lines end with two carriage returns.
+        # On a busy machine the shell may have begun before runc takes its terminal's translation away: lines
+        # then end with two carriage returns.
         await screen.shows("terminal\r+\n")
         await screen.shows("31 91")
         screen.resize(120, 40)
