@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 WORKERS ?= 3
 
-.PHONY: install demo test check format bench clean
+.PHONY: install demo test check format bench fuzz clean
 
 install: .venv/.installed
 
@@ -34,6 +34,10 @@ test: check
 
 bench: install
 	$(BIN)/python -m benchmarks $(ONLY)
+
+# Goes on for minutes: random and damaged messages against the DNS server.
+fuzz: install
+	$(BIN)/python -m tests.component.dns_noise $(COUNT)
 
 clean:
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from benchmarks.report import Report
 
-NAMES = ("api", "controllers", "proxy", "proxy_modes", "up", "ingress")
+NAMES = ("api", "controllers", "proxy", "proxy_modes", "dns", "up", "ingress")
 
 
 def main() -> None:

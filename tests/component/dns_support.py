@@ -16,6 +16,7 @@ import yaml
 
 from fairway.api.objects import EndpointSlice, ObjectMeta, Pod, Service
 from fairway.dns import corefile
+from fairway.dns.cluster import Cluster
 from fairway.dns.plugin import Surroundings
 from fairway.dns.server import Server
 from fairway.dns.zone.zone import Zone
@@ -56,6 +57,9 @@ class StaticCluster:
 
     def fills(self, zone: Zone) -> bool:
         return self.seen
+
+    def recalls(self, zone: Zone) -> bool:
+        return False
 
     def attach(self, zone: Zone) -> None:
         self.zones.append(zone)
@@ -101,7 +105,7 @@ def free_port() -> int:
 @contextlib.asynccontextmanager
 async def serving(
     text: str | list[str],
-    cluster: StaticCluster,
+    cluster: Cluster,
     port: int = 53,
     environ: dict[str, str] | None = None,
     bind: tuple[str, ...] = ("127.0.0.1",),

@@ -34,13 +34,13 @@ COREFILE = """\
 class ApiServer:
     """A process of its own, as it would be killed."""
 
-    def __init__(self, data: Path, port: int) -> None:
-        self.data, self.port = data, port
+    def __init__(self, data: Path, port: int, *options: str) -> None:
+        self.data, self.port, self._options = data, port, options
         self.process: asyncio.subprocess.Process | None = None
 
     async def start(self) -> None:
         command = [str(Path(sys.executable).parent / "fairway"), "apiserver"]
-        command += ["--data", str(self.data), "--port", str(self.port), "--bind", "127.0.0.1"]
+        command += ["--data", str(self.data), "--port", str(self.port), "--bind", "127.0.0.1", *self._options]
         self.process = await asyncio.create_subprocess_exec(*command, stderr=asyncio.subprocess.DEVNULL)
         async with asyncio.timeout(30):
             while True:

@@ -13,7 +13,7 @@ import dns.rrset
 import pytest
 
 from fairway.dns import names, wire
-from fairway.dns.listeners import UdpListener
+from fairway.dns.listeners import bound_socket
 from fairway.dns.wire import Edns, Query
 from tests.component.dns_support import StaticCluster, fixtures, free_port, serving
 
@@ -292,7 +292,8 @@ async def test_pages_tell_health_readiness_and_metrics(world: World) -> None:
     await world.udp(query())
     status, text = await world.page("/metrics")
     assert status == 200
-    assert 'coredns_dns_requests_total{proto="udp",type="A"} 1' in text
+    where = f'server="dns://127.0.0.1:{world.port}",zone=".",view=""'
+    assert f'coredns_dns_requests_total{{{where},proto="udp",family="1",type="A"}} 1' in text
 
 
 async def test_until_the_cluster_was_seen_names_are_neither_found_nor_denied(world: World) -> None:
@@ -345,4 +346,4 @@ async def test_sockets_are_free_again_once_the_server_is_closed() -> None:
     for _ in range(2):
         async with serving(f".:{port} {{\nkubernetes cluster.local\n}}", StaticCluster([]), port):
             with pytest.raises(OSError, match="in use"):
-                UdpListener.open("127.0.0.1", port, lambda: None)  # type: ignore[arg-type, return-value]
+                bound_socket("127.0.0.1", port, socket.SOCK_DGRAM)

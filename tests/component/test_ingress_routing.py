@@ -33,7 +33,7 @@ async def test_what_a_server_sees_tells_who_the_client_is(served: Front) -> None
     assert headers["x-forwarded-for"] == "127.0.0.1"
     assert headers["x-original-forwarded-for"] == "6.6.6.6"
     assert headers["x-forwarded-proto"] == "http"
-    assert len(headers["x-request-id"]) == 32
+    assert headers["x-request-id"]
 
 
 async def test_a_target_is_rewritten_with_what_the_path_matched(served: Front) -> None:

@@ -6,7 +6,7 @@ import socket
 import struct
 from dataclasses import dataclass
 
-from .topology import Namespace
+from .topology import PATIENCE, Namespace
 
 SCTP = 132
 _CRC32C = 0x82F63B78
@@ -29,7 +29,7 @@ class Segment:
 def raw(where: Namespace, protocol: int) -> socket.socket:
     """Sees every IPv4 packet of the protocol that arrives there, and sends payloads of it."""
     opened = where.run(lambda: socket.socket(socket.AF_INET, socket.SOCK_RAW, protocol))
-    opened.settimeout(3)
+    opened.settimeout(PATIENCE)
     return opened
 
 

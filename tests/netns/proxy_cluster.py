@@ -42,7 +42,7 @@ class Process:
 
     def kill(self, number: int = signal.SIGKILL) -> None:
         self._process.send_signal(number)
-        self._process.wait(10)
+        self._process.wait(60)
 
 
 class Cluster:
@@ -127,7 +127,7 @@ class Cluster:
             process.kill(signal.SIGTERM)
 
 
-def eventually(check: Callable[[], object], within: float = 30.0) -> None:
+def eventually(check: Callable[[], object], within: float = 60.0) -> None:
     """Until it is true and raises nothing."""
     deadline = time.monotonic() + within
     while True:

@@ -82,15 +82,27 @@ def test_only_the_clients_of_an_endpoint_that_goes_move_on_and_they_do_at_once(
 
 def test_a_client_is_free_again_after_the_timeout_but_each_use_renews_it(net: Network, fleet: Fleet) -> None:
     sticky(fleet, pods(net), seconds=2)
-    first = tcp(net.client, VIP, 80)
-    for _ in range(5):
-        time.sleep(0.8)
-        assert tcp(net.client, VIP, 80) == first
+    assert any(stays_by_renewals(net) for _ in range(10)), "the machine is too busy to come in time"
     seen = set()
     for _ in range(4):
         time.sleep(2.3)
         seen.add(tcp(net.client, VIP, 80))
     assert len(seen) > 1, "one chance in 216 that all four were the same"
+
+
+def stays_by_renewals(net: Network) -> bool:
+    """For longer than the two seconds. False if a use came too late to renew anything."""
+    used = time.monotonic()
+    first = tcp(net.client, VIP, 80)
+    for _ in range(4):
+        time.sleep(0.8)
+        before = time.monotonic()
+        again = tcp(net.client, VIP, 80)
+        if time.monotonic() - used > 1.9:
+            return False
+        assert again == first
+        used = before
+    return True
 
 
 def test_affinity_survives_a_restart_of_the_proxy(net: Network, fleet: Fleet) -> None:

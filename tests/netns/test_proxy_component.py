@@ -11,7 +11,7 @@ from fairway.api.resources import NODES
 from fairway.client import NotFound
 
 from .proxy_cluster import TARGET, Cluster, eventually
-from .topology import connect, network, tcp, udp
+from .topology import SILENCE, connect, network, tcp, udp
 
 
 @pytest.fixture(scope="module")
@@ -116,9 +116,9 @@ def test_udp_flows_follow_the_endpoints(cluster: Cluster) -> None:
     first, second = (node.pods[0] for node in cluster.net.nodes)
     cluster.service("f", "10.96.0.26", "UDP")
     cluster.endpoints("f", [first], "UDP")
-    eventually(lambda: name(udp(first.namespace, "10.96.0.26", 80)) == "web-1")
+    eventually(lambda: name(udp(first.namespace, "10.96.0.26", 80, SILENCE)) == "web-1")
     cluster.endpoints("f", [second], "UDP")
-    eventually(lambda: name(udp(first.namespace, "10.96.0.26", 80)) == "web-2")
+    eventually(lambda: name(udp(first.namespace, "10.96.0.26", 80, SILENCE)) == "web-2")
 
 
 def test_a_zone_that_a_node_gets_later_is_honoured(cluster: Cluster) -> None:

@@ -24,7 +24,7 @@ from fairway.proxy.topology import Place
 
 from .proxy_cluster import Cluster, eventually
 from .proxy_nodes import SETTINGS, Fleet, NodeProxy
-from .topology import Namespace, Network, Node, Pod, connect, network, tcp, udp
+from .topology import SILENCE, Namespace, Network, Node, Pod, connect, network, tcp, udp
 
 VIP, VIP6 = "10.96.0.80", "fd00:96::80"
 TARGET = 9376
@@ -287,7 +287,7 @@ def answers_ping(where: Namespace, address: str) -> bool:
     """An echo request by hand: not every machine has the program."""
     request = struct.pack(">BBHHH", 8, 0, 0xF7FD, 1, 1)
     with where.run(lambda: socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP)) as raw:
-        raw.settimeout(1)
+        raw.settimeout(SILENCE)
         raw.connect((address, 0))
         raw.send(request)
         try:
@@ -308,16 +308,16 @@ def test_the_command_serves_repairs_survives_a_kill_and_cleans_up(tmp_path: Path
         try:
             cluster.service("web", VIP)
             cluster.endpoints("web", [pod])
-            eventually(lambda: tcp(net.client, VIP, 80).startswith("web-1 "), within=30)
+            eventually(lambda: tcp(net.client, VIP, 80).startswith("web-1 "))
             with connect(net.client, VIP, 80) as held:
                 assert held.recv(100)
                 node.namespace.command("iptables", "-t", "nat", "-F")
-                eventually(lambda: tcp(net.client, VIP, 80).startswith("web-1 "), within=30)
+                eventually(lambda: tcp(net.client, VIP, 80).startswith("web-1 "))
                 cluster.proxies[0].kill()
                 assert tcp(net.client, VIP, 80).startswith("web-1 ")
                 cluster.endpoints("web", [])
                 cluster.proxies[0].start()
-                eventually(lambda: _is_refused(net.client), within=30)
+                eventually(lambda: _is_refused(net.client))
                 held.sendall(b"still there")
                 assert held.recv(100) == b"still there"
         finally:

@@ -48,6 +48,9 @@ def test_every_mode_takes_over_from_every_other_and_cleanup_leaves_nothing(clust
             eventually(lambda before=before: not has_left(before, node.namespace.run(traces)))
         for where in (node.namespace, cluster.net.client):
             eventually(lambda where=where: tcp(where, "10.96.0.50", 80).startswith("web-1"))
+        page = get(node.namespace, "127.0.0.1", METRICS, "/rules?service=default/web")[2]
+        assert "cluster IP 10.96.0.50:80" in page
+        assert f"{node.pods[0].ip}:{TARGET}" in page
     proxy.kill(signal.SIGTERM)
     proxy.start("--cleanup")
     assert proxy.wait() == 0

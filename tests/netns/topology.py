@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
+import struct
 import subprocess
 import threading
 from collections.abc import Callable, Iterator
@@ -26,6 +27,8 @@ T = TypeVar("T")
 
 SERVICES_V4, SERVICES_V6 = "10.96.0.0/16", "fd00:96::/112"
 PODS_V4, PODS_V6 = "10.244.0.0/16", "fd00:244::/32"
+# Answers come from threads, which a busy machine keeps waiting; handshakes and drops are the kernel's.
+PATIENCE, SILENCE = 30.0, 3.0
 _counter = iter(range(1 << 30))
 
 
@@ -57,7 +60,7 @@ class Namespace:
 
     def socket(self, family: int = socket.AF_INET, kind: int = socket.SOCK_STREAM) -> socket.socket:
         opened = self.run(lambda: socket.socket(family, kind))
-        opened.settimeout(3)
+        opened.settimeout(PATIENCE)
         return opened
 
     def close(self) -> None:
@@ -256,17 +259,31 @@ def connect(where: Namespace, address: str, port: int, source: str = "") -> sock
     opened = where.socket(_family(address))
     if source:
         opened.bind((source, 0))
+    opened.settimeout(SILENCE)
     try:
         opened.connect((address, port))
     except BaseException:
         opened.close()
         raise
+    opened.settimeout(PATIENCE)
     return opened
 
 
-def udp(where: Namespace, address: str, port: int) -> str:
+def refused_at_once(where: Namespace, address: str, port: int) -> bool:
+    """Whether the first packet of a TCP client was answered with a refusal."""
+    with where.socket(_family(address)) as opened:
+        try:
+            opened.connect((address, port))
+        except ConnectionRefusedError:
+            told = opened.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 104)
+            return int(struct.unpack_from("I", told, 100)[0]) == 0  # tcpi_total_retrans
+    return False
+
+
+def udp(where: Namespace, address: str, port: int, patience: float = PATIENCE) -> str:
     """One datagram from a new port."""
     with where.socket(_family(address), socket.SOCK_DGRAM) as opened:
+        opened.settimeout(patience)
         opened.connect((address, port))
         opened.send(b"?")
         return opened.recv(4096).decode().strip()

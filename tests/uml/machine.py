@@ -85,6 +85,7 @@ def _boot(job: Path, folder: Path, memory: str, timeout: float) -> str:
         "ro",
         f"init={_HERE / 'init'}",
         f"FAIRWAY_JOB={job}",
+        f"FAIRWAY_REPOSITORY={_REPOSITORY}",
         f"uml_dir={folder}/",
         "umid=machine",
         "con=null",

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from fairway.cli.dns_query import query
 from fairway.client import KubeConfigError
 from fairway.dns.config import Config
 from fairway.dns.corefile import CorefileError
@@ -17,7 +18,9 @@ from fairway.running import run_component
 _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 
 
-@click.command(help="Serve the names of a cluster's Services, and forward all others.")
+@click.group(
+    invoke_without_command=True, help="Serve the names of a cluster's Services, and forward all others."
+)
 @click.option(
     "--kubeconfig", type=_FILE, help="how to reach the API server (default: as kubectl looks for it)"
 )
@@ -30,20 +33,37 @@ _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 @click.option(
     "--upstream", default="", help="without --conf: servers for other names (default: those of resolv.conf)"
 )
+@click.option(
+    "--node-local",
+    default="",
+    help="serve this node at these link-local addresses (such as 169.254.20.10), without connection tracking",
+)
+@click.option(
+    "--data",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="keep the cluster's last state here, for a start without API server; and take over without loss "
+    "from a server that was started with the same",
+)
 @click.option("--publish-progress", type=bool, default=None, help="default: only to a Fairway API server")
 @click.option(
     "--name", default="", help="tells several servers of a cluster apart (default: the host's name)"
 )
+@click.pass_context
 def command(
+    ctx: click.Context,
     kubeconfig: Path | None,
     conf: Path | None,
     bind: str,
     port: int,
     zone: str,
     upstream: str,
+    node_local: str,
+    data: Path | None,
     publish_progress: bool | None,
     name: str,
 ) -> None:
+    if ctx.invoked_subcommand:
+        return
     config = Config(
         kubeconfig=kubeconfig,
         conf=conf,
@@ -51,6 +71,8 @@ def command(
         port=port,
         zone=zone,
         upstream=_words(upstream),
+        node_local=_words(node_local),
+        data=data,
         publish_progress=publish_progress,
         name=name or socket.gethostname(),
     )
@@ -58,6 +80,9 @@ def command(
         run_component("dns", run(config))
     except* (CorefileError, KubeConfigError, LoopError, OSError) as group:
         raise click.ClickException(_first(group)) from None
+
+
+command.add_command(query)
 
 
 def _words(text: str) -> tuple[str, ...]:

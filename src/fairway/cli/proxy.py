@@ -16,7 +16,7 @@ from click.core import ParameterSource
 
 from fairway.cli.proxy_flags import IGNORED, OOM_SCORE, PERIODS, with_flags
 from fairway.client import KubeConfigError
-from fairway.kernel.nftables import NftablesError
+from fairway.kernel.errors import KernelError
 from fairway.proxy.config import Config, ConfigError, ConntrackLimits, check
 from fairway.proxy.config_fields import WITHOUT_EFFECT, section_of, written
 from fairway.proxy.config_file import read_config
@@ -27,7 +27,7 @@ from fairway.proxy.settings import LocalDetection
 from fairway.proxy.spelling import feature_gates
 from fairway.running import run_component
 
-EXPECTED = (CleanupFailed, ConfigError, ModeNotBuilt, KubeConfigError, NftablesError)
+EXPECTED = (CleanupFailed, ConfigError, ModeNotBuilt, KubeConfigError, KernelError)
 # Flags that kube-proxy honours beside --config, and those that only Fairway has.
 BESIDE_FILE = {"hostname_override", "master", "v", "config", "cleanup", "write_config_to"}
 OURS = {"service_cluster_ip_range", "nftables_scheduler", "iptables_style", "publish_progress"}

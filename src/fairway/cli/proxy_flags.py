@@ -141,7 +141,7 @@ FLAGS: tuple[Decorator, ...] = (
     _switch("--ipvs-strict-arp", "answer ARP only for addresses of the device asked"),
     _option("--ipvs-exclude-cidrs", _ranges, text="ranges that the ipvs mode leaves alone, with commas"),
     _option(
-        "--proxy-port-range", port_range, text="ports that the userspace mode may use, such as 40000-41000"
+        "--proxy-port-range", port_range, text="accepted; the userspace mode takes no port of the node's"
     ),
     _number("--conntrack-max-per-core", 0, _LARGE, _LIMITS.max_per_core, "0: leave the kernel's limit"),
     _number("--conntrack-min", 0, _LARGE, _LIMITS.min, "the limit is at least this"),

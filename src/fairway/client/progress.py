@@ -42,6 +42,8 @@ class Progress:
         self._client, self._name, self._now, self._sleep = client, name, now, sleep
         self._revision = 0
         self._changed = asyncio.Event()
+        self.stays = False
+        """Whether the Lease is left to a successor at the end."""
 
     def reached(self, revision: int) -> None:
         # Not only upwards: a server restored from an older state starts over.
@@ -58,9 +60,13 @@ class Progress:
                 await self._publish()
                 await self._sleep(_PAUSE)
         finally:
-            with contextlib.suppress(ClientError, TimeoutError):
-                async with asyncio.timeout(1):
-                    await self._client.delete(LEASES, lease_name(self._name), namespace=LEASE_NAMESPACE)
+            if not self.stays:
+                await self._remove()
+
+    async def _remove(self) -> None:
+        with contextlib.suppress(ClientError, TimeoutError):
+            async with asyncio.timeout(1):
+                await self._client.delete(LEASES, lease_name(self._name), namespace=LEASE_NAMESPACE)
 
     async def _publish(self) -> None:
         lease = self._lease()

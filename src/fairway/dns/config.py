@@ -46,6 +46,10 @@ class Config:
     upstream: tuple[str, ...] = ()
     """Servers for all other names; none means those of resolv.conf."""
     resolv_conf: Path = Path("/etc/resolv.conf")
+    node_local: tuple[str, ...] = ()
+    """Link-local addresses of this node's own server; with them `bind` is theirs."""
+    data: Path | None = None
+    """Where the last state of the cluster is kept, and where a successor finds this server."""
     publish_progress: bool | None = None
     """None: if the API server is Fairway's."""
     name: str = field(default_factory=socket.gethostname)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
-import struct
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -17,22 +16,20 @@ import structlog
 
 from fairway.dns import wire
 from fairway.dns.responder import Responder
-from fairway.dns.zone.compiled import PLAIN, Compiled
+from fairway.dns.zone.compiled import PLAIN
+from fairway.kernel.datagrams import SLOT, SOURCE, Control, DatagramBatch
 
 log = structlog.get_logger()
-_BATCH = 64
-"""Datagrams taken in a row before other work of the loop gets its turn."""
 _BUFFER = 4 << 20
-_MAX_QUERY = 4096
 _MAX_PENDING = 10_000
 _IDLE = 10.0
+_LAST_ANSWERS = 5.0
+_LAST_CONNECTIONS = 30.0
+_LOOK_EVERY = 0.05
 _MAX_CONNECTIONS = 4096
 _HIGH_WATER = 1 << 20
-_IP_PKTINFO = 8
-"""Linux' number; Python's socket module has no name for it."""
 
 CurrentResponder = Callable[[], Responder]
-Send = Callable[[bytes, Any], object]
 
 
 class UdpListener:
@@ -43,91 +40,96 @@ class UdpListener:
         self._current = current
         self._tasks: set[asyncio.Task[None]] = set()
         self._loop = asyncio.get_running_loop()
-        wildcard = sock.getsockname()[0] in ("0.0.0.0", "::")
-        self._loop.add_reader(sock, self._drain_wildcard if wildcard else self._drain)
-
-    @classmethod
-    def open(cls, host: str, port: int, current: CurrentResponder) -> UdpListener:
-        return cls(bound_socket(host, port, socket.SOCK_DGRAM), current)
+        self._family = 2 if sock.family == socket.AF_INET6 else 1
+        self._batch = DatagramBatch(sock, wildcard=sock.getsockname()[0] in ("0.0.0.0", "::"))
 
     @property
-    def port(self) -> int:
-        return int(self._socket.getsockname()[1])
+    def socket(self) -> socket.socket:
+        return self._socket
 
-    def _drain(self) -> None:
-        recvfrom, sendto = self._socket.recvfrom, self._socket.sendto
-        responder = self._current()
+    def start(self) -> None:
+        self._loop.add_reader(self._socket, self._drain)
+
+    def pause(self) -> None:
+        """Reads no more; what is being answered is answered."""
+        self._loop.remove_reader(self._socket)
+
+    async def finish(self) -> None:
+        """Answers all that has arrived, and reads no more."""
+        self.pause()
+        while self._drain():
+            continue
+        await self.settle()
+
+    async def settle(self) -> None:
+        """Returns once nothing is being answered, within bounds."""
+        if self._tasks:
+            await asyncio.wait(list(self._tasks), timeout=_LAST_ANSWERS)
+
+    def _drain(self) -> int:
+        """Answers what waits, at most a batch, before other work of the loop gets its turn."""
+        batch, responder, begin = self._batch, self._current(), self._loop.time()
+        try:
+            count = batch.receive()
+        except OSError as error:
+            # An earlier answer was refused by its receiver.
+            log.debug("udp", error=str(error))
+            return 0
         lane, metrics = responder.lane, responder.metrics
-        prebuilt, kinds = responder.prebuilt.get, metrics.zone_udp
+        counts = metrics.lane(responder.where, self._family)
+        prebuilt, kinds = responder.prebuilt.get, counts.udp
+        received, sizes, sources = batch.received, batch.sizes, batch.sources
+        asked, (low, high) = metrics.asked, batch.source_part
+        answers: list[tuple[int, bytes]] = []
         hits = 0
-        try:
-            for _ in range(_BATCH):
-                data, address = recvfrom(_MAX_QUERY)
-                hit = prebuilt(data[12:])
-                if hit is not None and data[2:12] == PLAIN:
-                    hits += 1
-                    kinds[data[-3]] += 1
-                    sendto(data[:2] + (hit if hit.__class__ is bytes else hit.pick()), address)  # type: ignore[union-attr]
+        for seat in range(count):
+            at = seat * SLOT
+            end = at + sizes[seat]
+            client = sources[seat * SOURCE + low : seat * SOURCE + high]
+            hit = prebuilt(received[at + 12 : end])
+            if hit is not None and received[at + 2 : at + 12] == PLAIN:
+                hits += 1
+                asked[client] = asked.get(client, 0) + 1
+                kinds[received[end - 3]] += 1
+                body = hit if hit.__class__ is bytes else hit.pick()  # type: ignore[union-attr]
+                answers.append((seat, received[at : at + 2] + body))
+            else:
+                data = received[at:end]
+                answer = lane.answer_datagram(data) if lane else None
+                if answer is not None:
+                    counts.count(data, answer)
+                    metrics.count_client(client, denied=answer[3] & 15 == wire.NXDOMAIN)
                 else:
-                    self._answer(responder, lane, data, address, sendto)
-        except BlockingIOError:
-            pass
-        except OSError as error:
-            # An earlier answer was refused by its receiver, or could not leave; the next may.
-            log.debug("udp", error=str(error))
-        metrics.zone_rcodes[0] += hits
+                    answer = responder.again(data)
+                if answer is not None:
+                    answers.append((seat, answer))
+                else:
+                    self._ask_chain(responder, data, seat)
+        counts.rcodes[0] += hits
+        if answers:
+            batch.send(answers)
+            metrics.took(responder.where, (self._loop.time() - begin) / len(answers), len(answers))
+            metrics.bound_clients()
+        return count
 
-    def _drain_wildcard(self) -> None:
-        """As `_drain`, for a socket on all addresses: an answer must come from the address that was asked."""
-        sock, responder = self._socket, self._current()
-        lane = responder.lane
-        try:
-            for _ in range(_BATCH):
-                data, control, _, address = sock.recvmsg(_MAX_QUERY, 64)
-                self._answer(responder, lane, data, address, _sender(sock, control))
-        except BlockingIOError:
-            pass
-        except OSError as error:
-            log.debug("udp", error=str(error))
-
-    def _answer(
-        self, responder: Responder, lane: Compiled | None, data: bytes, address: Any, send: Send
-    ) -> None:
-        answer = lane.answer_datagram(data) if lane else None
-        if answer is not None:
-            # The type stands before class and, if there is one, an OPT record of 11 octets.
-            responder.metrics.zone_udp[data[-14 if data[11] else -3]] += 1
-            responder.metrics.zone_rcodes[answer[3] & 15] += 1
-            send(answer, address)
-        elif len(self._tasks) < _MAX_PENDING:
-            task = self._loop.create_task(self._respond(responder, data, address, send))
+    def _ask_chain(self, responder: Responder, data: bytes, seat: int) -> None:
+        if len(self._tasks) < _MAX_PENDING:
+            address, control = self._batch.address(seat), self._batch.control(seat)
+            task = self._loop.create_task(self._respond(responder, data, address, control))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
-    async def _respond(self, responder: Responder, data: bytes, address: Any, send: Send) -> None:
+    async def _respond(self, responder: Responder, data: bytes, address: Any, control: Control) -> None:
         answer = await responder.respond(data, address[0], address[1], tcp=False)
         if answer is not None:
             with contextlib.suppress(OSError):
-                send(answer, address)
+                self._socket.sendmsg([answer], control, 0, address)
 
     def close(self) -> None:
-        self._loop.remove_reader(self._socket)
+        self.pause()
         for task in self._tasks:
             task.cancel()
         self._socket.close()
-
-
-def _sender(sock: socket.socket, control: list[tuple[int, int, bytes]]) -> Send:
-    """Sends from the address that the packet info of the question names, over whatever interface routing
-    takes."""
-    for level, kind, info in control:
-        if level == socket.IPPROTO_IP and kind == _IP_PKTINFO:
-            own = [(level, kind, struct.pack("@I", 0) + info[4:8] + b"\0\0\0\0")]
-            return lambda answer, address: sock.sendmsg([answer], own, 0, address)
-        if level == socket.IPPROTO_IPV6 and kind == socket.IPV6_PKTINFO:
-            own = [(level, kind, info[:16] + struct.pack("@I", 0))]
-            return lambda answer, address: sock.sendmsg([answer], own, 0, address)
-    return sock.sendto
 
 
 def bound_socket(host: str, port: int, kind: socket.SocketKind) -> socket.socket:
@@ -136,9 +138,6 @@ def bound_socket(host: str, port: int, kind: socket.SocketKind) -> socket.socket
     try:
         if family == socket.AF_INET6:
             sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-            sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_RECVPKTINFO, 1)
-        else:
-            sock.setsockopt(socket.IPPROTO_IP, _IP_PKTINFO, 1)
         if kind == socket.SOCK_STREAM:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         else:
@@ -154,21 +153,36 @@ def bound_socket(host: str, port: int, kind: socket.SocketKind) -> socket.socket
 class TcpListener:
     """One listening TCP socket and its connections."""
 
-    def __init__(self, server: asyncio.Server, connections: set[TcpConnection]) -> None:
-        self._server = server
-        self._connections = connections
+    def __init__(self, sock: socket.socket, current: CurrentResponder) -> None:
+        self.socket = sock
+        self._current = current
+        self._server: asyncio.Server | None = None
+        self._connections: set[TcpConnection] = set()
 
-    @classmethod
-    async def open(cls, host: str, port: int, current: CurrentResponder) -> TcpListener:
-        connections: set[TcpConnection] = set()
-        sock = bound_socket(host, port, socket.SOCK_STREAM)
-        server = await asyncio.get_running_loop().create_server(
-            lambda: TcpConnection(current, connections), sock=sock, backlog=1024
+    async def start(self) -> None:
+        self._server = await asyncio.get_running_loop().create_server(
+            # The loop closes the socket it is given; ours may still have to be handed over.
+            lambda: TcpConnection(self._current, self._connections),
+            sock=self.socket.dup(),
+            backlog=1024,
         )
-        return cls(server, connections)
+
+    async def finish(self) -> None:
+        """Takes no new connections; those there are end by themselves when idle, within bounds."""
+        self._stop_listening()
+        for _ in range(int(_LAST_CONNECTIONS / _LOOK_EVERY)):
+            if not self._connections:
+                return
+            await asyncio.sleep(_LOOK_EVERY)
+
+    def _stop_listening(self) -> None:
+        if self._server:
+            self._server.close()
+            self._server = None
 
     def close(self) -> None:
-        self._server.close()
+        self._stop_listening()
+        self.socket.close()
         for connection in list(self._connections):
             connection.close()
 
@@ -230,8 +244,9 @@ class TcpConnection(asyncio.Protocol):
         lane = responder.lane
         answer = lane.answer(message, wire.MAX_MESSAGE) if lane else None
         if answer is not None:
-            responder.metrics.zone_tcp[message[-14 if message[11] else -3]] += 1
-            responder.metrics.zone_rcodes[answer[3] & 15] += 1
+            family = 2 if ":" in self._client[0] else 1
+            responder.metrics.lane(responder.where, family).count(message, answer, tcp=True)
+            responder.metrics.took(responder.where, 0.0)
             self._send(answer)
         elif len(message) < 12 or len(self._tasks) >= _MAX_PENDING:
             self.close()

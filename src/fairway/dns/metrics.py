@@ -1,67 +1,116 @@
-"""What is counted, and how Prometheus reads it; names as CoreDNS has them, so that dashboards keep working.
+"""What is counted. Counting is cheap enough for every question; how it is written is `exposition`'s affair.
 
-Counting is cheap enough for every question. Serving the page is the `prometheus` plugin's.
+Questions are counted by server (address and port), the server block's zone, protocol, family and type, as
+CoreDNS does; and by client, to see whose search paths multiply questions.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 from dataclasses import dataclass, field
 
-_TYPES = {
-    1: "A",
-    2: "NS",
-    5: "CNAME",
-    6: "SOA",
-    12: "PTR",
-    15: "MX",
-    16: "TXT",
-    28: "AAAA",
-    33: "SRV",
-    255: "ANY",
-}
-_RCODES = {0: "NOERROR", 1: "FORMERR", 2: "SERVFAIL", 3: "NXDOMAIN", 4: "NOTIMP", 5: "REFUSED", 16: "BADVERS"}
+DURATIONS = (
+    0.00025,
+    0.0005,
+    0.001,
+    0.002,
+    0.004,
+    0.008,
+    0.016,
+    0.032,
+    0.064,
+    0.128,
+    0.256,
+    0.512,
+    1,
+    2,
+    4,
+    8,
+)
+"""Upper bounds of the histograms, in seconds: CoreDNS's."""
+MOST_CLIENTS = 10_000
+
+Where = tuple[str, str]
+"""Server and zone."""
+
+
+def server_label(host: str, port: int) -> str:
+    """As CoreDNS writes it: all addresses of the machine are written as none."""
+    shown = "" if host in ("0.0.0.0", "::") else f"[{host}]" if ":" in host else host
+    return f"dns://{shown}:{port}"
+
+
+@dataclass
+class Histogram:
+    counts: list[int] = field(default_factory=lambda: [0] * (len(DURATIONS) + 1))
+    total: float = 0.0
+
+    def add(self, seconds: float, times: int = 1) -> None:
+        self.counts[bisect_left(DURATIONS, seconds)] += times
+        self.total += seconds * times
+
+
+@dataclass
+class LaneCounts:
+    """Prebuilt answers of one server and family, in plain lists, as each nanosecond counts: by the low octet
+    of the type, and by rcode."""
+
+    udp: list[int] = field(default_factory=lambda: [0] * 256)
+    tcp: list[int] = field(default_factory=lambda: [0] * 256)
+    rcodes: list[int] = field(default_factory=lambda: [0] * 16)
+
+    def count(self, query: bytes, answer: bytes, tcp: bool = False) -> None:
+        """One answer. The type stands behind the name, which ends with the first zero."""
+        (self.tcp if tcp else self.udp)[query[query.index(0, 12) + 2]] += 1
+        self.rcodes[answer[3] & 15] += 1
 
 
 @dataclass
 class Metrics:
-    """Counters since the start. Answers of the cluster's zone are counted in plain lists, as each
-    nanosecond counts: by the low octet of the type, and by rcode."""
+    """Counters since the start."""
 
-    zone_udp: list[int] = field(default_factory=lambda: [0] * 256)
-    zone_tcp: list[int] = field(default_factory=lambda: [0] * 256)
-    zone_rcodes: list[int] = field(default_factory=lambda: [0] * 16)
-    requests: Counter[tuple[str, int]] = field(default_factory=Counter)
-    responses: Counter[int] = field(default_factory=Counter)
-    cache_hits: int = 0
-    cache_misses: int = 0
-    forwarded: Counter[str] = field(default_factory=Counter)
+    lanes: dict[tuple[Where, int], LaneCounts] = field(default_factory=dict)
+    """By server and zone, and family (1 for IPv4, 2 for IPv6)."""
+    requests: Counter[tuple[Where, str, int, int]] = field(default_factory=Counter)
+    """By server and zone, protocol, family and type."""
+    responses: Counter[tuple[Where, int, str]] = field(default_factory=Counter)
+    """By server and zone, rcode and plugin."""
+    durations: dict[Where, Histogram] = field(default_factory=dict)
+    cache_hits: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """By zones and kind: success or denial."""
+    cache_misses: Counter[str] = field(default_factory=Counter)
+    forwarded: dict[tuple[str, str], Histogram] = field(default_factory=dict)
+    """By server and rcode."""
+    healthcheck_failures: Counter[str] = field(default_factory=Counter)
+    concurrent_rejects: int = 0
     panics: int = 0
+    reload_failures: int = 0
+    plugins: set[tuple[Where, str]] = field(default_factory=set)
+    asked: dict[bytes, int] = field(default_factory=dict)
+    """Questions by the packed address of the client."""
+    denied: dict[bytes, int] = field(default_factory=dict)
+    """Those of them that were for names that don't exist in the cluster's zone."""
+    snapshot_written: float = 0.0
+    """When the state of the cluster that is served was written down, if it is not the present one."""
 
-    def text(self) -> str:
-        """The exposition format of Prometheus, version 0.0.4."""
-        requests, responses = self.requests.copy(), self.responses.copy()
-        for proto, kinds in (("udp", self.zone_udp), ("tcp", self.zone_tcp)):
-            requests.update({(proto, kind): count for kind, count in enumerate(kinds) if count})
-        responses.update({rcode: count for rcode, count in enumerate(self.zone_rcodes) if count})
-        lines = _family("coredns_dns_requests_total", "Counter of DNS requests made per protocol and type.")
-        for (proto, kind), count in sorted(requests.items()):
-            name = _TYPES.get(kind, "other")
-            lines.append(f'coredns_dns_requests_total{{proto="{proto}",type="{name}"}} {count}')
-        lines += _family("coredns_dns_responses_total", "Counter of response status codes.")
-        for rcode, count in sorted(responses.items()):
-            lines.append(f'coredns_dns_responses_total{{rcode="{_RCODES.get(rcode, rcode)}"}} {count}')
-        lines += _family("coredns_forward_requests_total", "Counter of requests made per upstream.")
-        for to, count in sorted(self.forwarded.items()):
-            lines.append(f'coredns_forward_requests_total{{to="{to}"}} {count}')
-        for name, about, value in (
-            ("coredns_cache_hits_total", "The count of cache hits.", self.cache_hits),
-            ("coredns_cache_misses_total", "The count of cache misses.", self.cache_misses),
-            ("coredns_panics_total", "The number of failures while answering.", self.panics),
-        ):
-            lines += [*_family(name, about), f"{name} {value}"]
-        return "\n".join(lines) + "\n"
+    def lane(self, where: Where, family: int) -> LaneCounts:
+        return self.lanes.setdefault((where, family), LaneCounts())
 
+    def took(self, where: Where, seconds: float, times: int = 1) -> None:
+        self.durations.setdefault(where, Histogram()).add(seconds, times)
 
-def _family(name: str, about: str) -> list[str]:
-    return [f"# HELP {name} {about}", f"# TYPE {name} counter"]
+    def forwarded_to(self, server: str, rcode: str, seconds: float) -> None:
+        self.forwarded.setdefault((server, rcode), Histogram()).add(seconds)
+
+    def count_client(self, client: bytes, denied: bool) -> None:
+        self.asked[client] = self.asked.get(client, 0) + 1
+        if denied:
+            self.denied[client] = self.denied.get(client, 0) + 1
+
+    def bound_clients(self) -> None:
+        """Addresses can be made up: when there are too many, those with the fewest questions go."""
+        if len(self.asked) > MOST_CLIENTS:
+            most = sorted(self.asked, key=self.asked.__getitem__, reverse=True)[: MOST_CLIENTS // 10]
+            self.asked = {client: self.asked[client] for client in most}
+            self.denied = {client: self.denied[client] for client in most if client in self.denied}

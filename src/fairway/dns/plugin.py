@@ -34,11 +34,17 @@ class Request:
     lookup: Lookup
     port: int = 0
     depth: int = 0
+    trail: list[str] | None = None
+    """Where plugins write down what they did, if the client wants to know."""
 
     @property
     def name(self) -> bytes:
         """The name asked for, in small letters."""
         return self.query.key
+
+    def note(self, text: str) -> None:
+        if self.trail is not None:
+            self.trail.append(text)
 
     def asking(self, query: Query) -> Request:
         """The same request with another question."""
@@ -83,6 +89,8 @@ class Plugin:
     """Whether the directive may be written more than once in a block."""
     any_class: ClassVar[bool] = False
     """Whether questions of classes other than IN make sense with this plugin."""
+    same_for_all: ClassVar[bool] = False
+    """Whether it treats a question alike whoever asks it and however often, so answers may be repeated."""
 
     def __init__(self, directives: Sequence[Directive], setup: Setup) -> None:
         self.setup = setup

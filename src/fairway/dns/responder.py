@@ -7,35 +7,58 @@ change them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import msgspec
 import structlog
 
-from fairway.dns import names, wire
+from fairway.dns import explain, names, wire
 from fairway.dns.chain import Chain
-from fairway.dns.metrics import Metrics
-from fairway.dns.plugin import Request
+from fairway.dns.metrics import Metrics, Where
+from fairway.dns.plugin import Plugin, Request
 from fairway.dns.plugins.kubernetes import Kubernetes
 from fairway.dns.wire import Edns, Malformed, Query, Reply
-from fairway.dns.zone.compiled import Compiled, Prebuilt
+from fairway.dns.zone.compiled import Compiled
+from fairway.dns.zone.prebuilt import Prebuilt
 
 log = structlog.get_logger()
 _MAX_DEPTH = 8
+_MOST_RECENT = 8192
 _REFUSED = Reply(wire.REFUSED)
 _SERVFAIL = Reply(wire.SERVFAIL)
 _EMPTY: dict[bytes, Prebuilt] = {}
+
+Counted = tuple[Where, str, int, int]
+Responded = tuple[Where, int, str]
 
 
 class Responder:
     """Answers for all server blocks that share a port and an address."""
 
-    def __init__(self, chains: Sequence[Chain], metrics: Metrics) -> None:
+    def __init__(
+        self,
+        chains: Sequence[Chain],
+        metrics: Metrics,
+        server: str = "",
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self.metrics = metrics
+        self.server = server
+        self._clock = clock
         self.chains = {zone: chain for chain in chains for zone in chain.zones}
         self.any_class = any(plugin.any_class for chain in chains for plugin in chain.plugins)
         self._kubernetes = _open_lane(chains)
+        self.where: Where = (server, _lane_zone(chains))
+        metrics.plugins |= {
+            ((server, names.to_text(zone)), plugin.name)
+            for chain in chains
+            for zone in chain.zones
+            for plugin in chain.plugins
+        }
+        self._repeats = all(_same_for_all(plugin) for chain in chains for plugin in chain.plugins)
+        self._recent: dict[bytes, tuple[float, bytes, Counted, Responded]] = {}
 
     # ---- at once ---------------------------------------------------------------------------------------
 
@@ -43,12 +66,31 @@ class Responder:
     def lane(self) -> Compiled | None:
         """The prebuilt answers, once the cluster has been seen in full."""
         found = self._kubernetes
-        return found.compiled if found and found.ready() else None
+        return found.compiled if found and found.serves() else None
 
     @property
     def prebuilt(self) -> dict[bytes, Prebuilt]:
         lane = self.lane
         return lane.answers if lane else _EMPTY
+
+    def again(self, data: bytes) -> bytes | None:
+        """The answer that was given to the same datagram a moment ago, while it still holds."""
+        recent = self._recent.get(data[2:])
+        if recent is None or recent[0] < self._clock():
+            return None
+        (_, zone), *_ = recent[2]
+        self.metrics.cache_hits[zone, "denial" if recent[3][1] else "success"] += 1
+        self.metrics.requests[recent[2]] += 1
+        self.metrics.responses[recent[3]] += 1
+        return data[:2] + recent[1]
+
+    def _remember(
+        self, data: bytes, reply: Reply, answer: bytes, counted: Counted, responded: Responded
+    ) -> None:
+        if len(self._recent) >= _MOST_RECENT:
+            self._recent.clear()
+        until = self._clock() + reply.repeat
+        self._recent[data[2:]] = (until, answer[2:], counted, responded)
 
     # ---- through the chain -----------------------------------------------------------------------------
 
@@ -59,20 +101,35 @@ class Responder:
         try:
             query = wire.read_query(data)
         except Malformed as error:
-            self.metrics.responses[error.rcode] += 1
+            self.metrics.responses[(self.server, "dropped"), error.rcode, ""] += 1
             return wire.write_error(data, error.rcode, error.question)
-        self.metrics.requests["tcp" if tcp else "udp", query.type] += 1
+        begin = self._clock()
+        where = (self.server, self._zone_text(query))
+        counted = (where, "tcp" if tcp else "udp", 2 if ":" in client else 1, query.type)
+        self.metrics.requests[counted] += 1
+        trail: list[str] | None = [] if query.edns and explain.is_wanted(query.edns.options) else None
         if query.edns and query.edns.version:
             # Of an unknown version nothing is understood, so nothing of it is echoed (RFC 6891 section
             # 6.1.3).
             query = msgspec.structs.replace(query, edns=Edns())
             reply = Reply(wire.BADVERS)
         else:
-            reply = await self._reply(Request(query, client, tcp, self.lookup, port))
+            reply = await self._reply(Request(query, client, tcp, self.lookup, port, trail=trail))
         if reply is wire.SILENCE:
             return None
-        self.metrics.responses[reply.rcode] += 1
-        return wire.write_reply(query, reply, _limit(query, reply, tcp))
+        responded = (where, reply.rcode, _author(reply))
+        self.metrics.responses[responded] += 1
+        self.metrics.took(where, self._clock() - begin)
+        if trail is not None:
+            reply = explain.told(reply, query, trail)
+        answer = wire.write_reply(query, reply, _limit(query, reply, tcp))
+        if reply.repeat and self._repeats and not tcp and trail is None:
+            self._remember(data, reply, answer, counted, responded)
+        return answer
+
+    def _zone_text(self, query: Query) -> str:
+        zone = next((zone for zone in names.ancestors(query.key) if zone in self.chains), None)
+        return "dropped" if zone is None else names.to_text(zone)
 
     async def _reply(self, request: Request) -> Reply:
         query = request.query
@@ -100,6 +157,23 @@ class Responder:
             return _SERVFAIL
         query = Query(request.query.id, name, rdtype, wire.IN, request.query.flags, request.query.edns)
         return await self._reply(replace(request, query=query, depth=request.depth + 1))
+
+
+def _author(reply: Reply) -> str:
+    """Who made the answer, as far as that shows."""
+    if reply.repeat:
+        return "cache"
+    return "forward" if reply.foreign else "kubernetes" if reply.flags & wire.AA else ""
+
+
+def _lane_zone(chains: Sequence[Chain]) -> str:
+    """The zone that prebuilt answers are counted under: that of the block with the cluster's names."""
+    found = [c.zones[0] for c in chains if any(isinstance(p, Kubernetes) for p in c.plugins)]
+    return names.to_text(found[0]) if found else "."
+
+
+def _same_for_all(plugin: Plugin) -> bool:
+    return plugin.same_for_all or type(plugin).serve is Plugin.serve
 
 
 def _limit(query: Query, reply: Reply, tcp: bool) -> int:

@@ -18,7 +18,9 @@ import structlog
 
 from fairway.dns.chain import Chain, build
 from fairway.dns.corefile import Block
-from fairway.dns.listeners import TcpListener, UdpListener
+from fairway.dns.handover import Place, Sockets
+from fairway.dns.listeners import TcpListener, UdpListener, bound_socket
+from fairway.dns.metrics import server_label
 from fairway.dns.plugin import Plugin, Surroundings
 from fairway.dns.plugins.bind import Bind
 from fairway.dns.plugins.kubernetes import Kubernetes
@@ -27,8 +29,7 @@ from fairway.kernel.local_addresses import local_addresses
 
 log = structlog.get_logger()
 _EVERYWHERE = ("0.0.0.0", "::")
-
-Place = tuple[str, int]
+_PATIENCE = 30.0
 
 
 @dataclass(frozen=True)
@@ -53,10 +54,25 @@ class Server:
         self._port = port
         self._site = Site((), (), {})
         self._sockets: dict[Place, tuple[UdpListener, TcpListener]] = {}
+        self._inherited: Sockets = {}
+        self._reading = False
 
-    async def start(self) -> None:
-        """Serves the Corefile; raises if it is wrong or its addresses can't be had."""
+    async def start(self, inherited: Sockets | None = None) -> None:
+        """Serves the Corefile; raises if it is wrong or its addresses can't be had. With sockets of a
+        predecessor nothing is read before `read`."""
+        self._inherited = inherited or {}
+        self._reading = inherited is None
         await self._serve(self._prepare(self._read()))
+
+    async def read(self) -> None:
+        """Begins to read from all sockets, if that was put off."""
+        if not self._reading:
+            self._reading = True
+            for pair in self._sockets.values():
+                await _start(pair)
+
+    def sockets(self) -> Sockets:
+        return {place: (udp.socket, tcp.socket) for place, (udp, tcp) in self._sockets.items()}
 
     async def reload(self) -> bool:
         """Serves the Corefile as it is now, if it changed; a wrong one leaves everything as it was."""
@@ -69,6 +85,7 @@ class Server:
         except Exception as error:
             # Whatever is wrong with the new one, there is a good one in force.
             log.error("corefile not reloaded", error=str(error))
+            self._around.metrics.reload_failures += 1
             return False
         await _stop(old)
         log.info("corefile reloaded")
@@ -78,6 +95,16 @@ class Server:
         """Ends in an orderly way: plugins may ask for a while in which questions are still answered."""
         plugins = [plugin for chain in self._site.chains for plugin in chain.plugins]
         await asyncio.gather(*(plugin.before_end() for plugin in plugins))
+        await asyncio.gather(*(udp.finish() for udp, _ in self._sockets.values()))
+        self.close()
+        await _stop(self._site)
+
+    async def retire(self) -> None:
+        """Ends after a hand-over: others read from the sockets now, only what was read here is answered."""
+        for udp, _ in self._sockets.values():
+            udp.pause()
+        pairs = list(self._sockets.values())
+        await asyncio.gather(*(udp.settle() for udp, _ in pairs), *(tcp.finish() for _, tcp in pairs))
         self.close()
         await _stop(self._site)
 
@@ -105,7 +132,10 @@ class Server:
                 if isinstance(plugin, Kubernetes):
                     plugin.zone.addresses = _own_addresses(hosts)
         metrics = self._around.metrics
-        return Site(blocks, chains, {place: Responder(found, metrics) for place, found in by_place.items()})
+        responders = {
+            place: Responder(found, metrics, server_label(*place)) for place, found in by_place.items()
+        }
+        return Site(blocks, chains, responders)
 
     def _hosts(self, chain: Chain) -> tuple[str, ...]:
         bind = chain.plugin("bind")
@@ -130,18 +160,28 @@ class Server:
             for plugin in started:
                 await plugin.stop()
             raise
+        await self._until_ready(site)
         self._site = site
         for place in [place for place in self._sockets if place not in site.responders]:
             self._close(place)
 
+    async def _until_ready(self, site: Site) -> None:
+        """A new Corefile takes over when it can answer as well as the old one."""
+        deadline = asyncio.get_running_loop().time() + _PATIENCE
+        while self._site.chains and not self._site.not_ready() and site.not_ready():
+            if asyncio.get_running_loop().time() > deadline:
+                log.warning("corefile in force before all is ready", plugins=site.not_ready())
+                return
+            await asyncio.sleep(0.01)
+
     async def _open(self, place: Place) -> tuple[UdpListener, TcpListener]:
         current = partial(self._responder, place)
-        udp = UdpListener.open(*place, current)
-        try:
-            return udp, await TcpListener.open(*place, current)
-        except OSError:
-            udp.close()
-            raise
+        inherited = place in self._inherited
+        datagrams, stream = self._inherited.pop(place) if inherited else _bound_pair(place)
+        pair = UdpListener(datagrams, current), TcpListener(stream, current)
+        if self._reading:
+            await _start(pair)
+        return pair
 
     def _close(self, place: Place) -> None:
         for listener in self._sockets.pop(place):
@@ -150,6 +190,20 @@ class Server:
     def _responder(self, place: Place) -> Responder:
         found = self._site.responders.get(place)
         return found if found is not None else Responder((), self._around.metrics)
+
+
+def _bound_pair(place: Place) -> tuple[socket.socket, socket.socket]:
+    datagrams = bound_socket(*place, socket.SOCK_DGRAM)
+    try:
+        return datagrams, bound_socket(*place, socket.SOCK_STREAM)
+    except OSError:
+        datagrams.close()
+        raise
+
+
+async def _start(pair: tuple[UdpListener, TcpListener]) -> None:
+    await pair[1].start()
+    pair[0].start()
 
 
 def _everywhere() -> tuple[str, ...]:

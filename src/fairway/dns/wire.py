@@ -44,6 +44,8 @@ NOTIMP: Final = 4
 REFUSED: Final = 5
 BADVERS: Final = 16
 
+NOTIFY: Final = 4
+
 QR: Final = 0x8000
 AA: Final = 0x0400
 TC: Final = 0x0200
@@ -131,6 +133,8 @@ class Reply(Frozen, frozen=True):
     foreign: bool = False
     edns: Edns | None = None
     """The answer's own EDNS data, where they are not simply those of the query."""
+    repeat: float = 0.0
+    """For how many seconds the same question may be answered in just the same way, without any plugin."""
 
 
 SILENCE = Reply(-1)
@@ -144,7 +148,7 @@ def read_query(data: bytes) -> Query:
     """A query; `Malformed` says what to answer otherwise. The caller has seen to it that there is a header
     and that it is none of an answer."""
     ident, flags, questions, answers, authorities, extras = _HEADER.unpack_from(data)
-    if flags >> 11 & 15:
+    if flags >> 11 & 15 and not _is_notice(flags, answers):
         raise Malformed(NOTIMP)
     if questions != 1 or answers > 1 or authorities > 1 or extras > 2:
         raise Malformed(FORMERR)
@@ -159,6 +163,12 @@ def read_query(data: bytes) -> Query:
     except WireError:
         raise Malformed(FORMERR, question) from None
     return Query(ident, name, rdtype, rdclass, flags, edns)
+
+
+def _is_notice(flags: int, answers: int) -> bool:
+    """A NOTIFY as a primary sends it, with AA and its SOA (RFC 1996 section 3.7), is told the SOA we
+    have."""
+    return flags & (0x7800 | AA) == NOTIFY << 11 | AA and answers == 1
 
 
 def _read_extras(data: bytes, at: int, others: int, extras: int) -> Edns | None:
@@ -228,6 +238,22 @@ def read_reply(data: bytes, query: Query) -> Reply | None:
     return Reply(rcode | extended << 4, answer, authority, extra, kept, foreign=True)
 
 
+def read_reply_edns(data: bytes) -> Edns | None:
+    """The EDNS data of a message that `read_reply` has taken; None if it has none, or is cut before."""
+    _, _, questions, *counts = _HEADER.unpack_from(data)
+    try:
+        at = 12
+        for _ in range(questions):
+            at = read_name(data, at)[1] + 4
+        for _ in range(sum(counts)):
+            record, at = read_record(data, at)
+            if record.type == OPT:
+                return read_edns(record)
+    except WireError:
+        pass
+    return None
+
+
 def _read_sections(
     data: bytes, at: int, counts: Sequence[int], cut: bool
 ) -> tuple[list[tuple[Record, ...]], int]:
@@ -276,7 +302,7 @@ def write_reply(query: Query, reply: Reply, limit: int) -> bytes:
     answers, whole = writer.section(reply.answer)
     authorities, also = writer.section(reply.authority) if whole else (0, False)
     extras = writer.section(reply.additional)[0] if whole and also else 0
-    copied = RD if reply.foreign else RD | CD
+    copied = 0x7800 | (RD if reply.foreign else RD | CD)
     flags = QR | reply.flags | query.flags & copied | reply.rcode & 15
     if not (whole and also):
         flags |= TC

@@ -33,7 +33,7 @@ _LOG = (
     '"uri":"$request_uri","protocol":"$server_protocol","status":$status,"bytes":$bytes_sent,'
     '"seconds":$request_time,"ingress":"$fairway_ingress","backend":"$fairway_backend",'
     '"endpoint":"$upstream_addr","endpoint_status":"$upstream_status",'
-    '"endpoint_seconds":"$upstream_response_time","agent":"$http_user_agent","request":"$request_id"}'
+    '"endpoint_seconds":"$upstream_response_time","agent":"$http_user_agent","request":"$fairway_request"}'
 )
 
 
@@ -100,7 +100,10 @@ def _http(settings: Settings) -> str:
     proxy_redirect off;
 
     map $http_upgrade $fairway_connection {{ default upgrade; "" ""; }}
-    map $http_x_request_id $fairway_request {{ default $http_x_request_id; "" $request_id; }}
+    map $http_x_request_id $fairway_request {{
+        default $http_x_request_id;
+        "" "$pid-$connection-$connection_requests-$msec";
+    }}
 
     upstream endpoints {{
         server 0.0.0.1;

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from typing import Protocol
 
 from fairway.kernel import netlink_orders
+from fairway.kernel.errors import KernelError
 from fairway.kernel.netlink_orders import Request, RequestRefused
 from fairway.kernel.nfnetlink import attribute, attributes, nested, text
 
@@ -27,7 +28,7 @@ _LINK = struct.Struct("=BxHiII")
 _ADDR = struct.Struct("=BBBBI")
 
 
-class DummyDeviceError(Exception):
+class DummyDeviceError(KernelError):
     """The kernel refused a change."""
 
 

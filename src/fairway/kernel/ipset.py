@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from typing import NamedTuple, Protocol
 
 from fairway.kernel import netlink_orders
+from fairway.kernel.errors import KernelError
 from fairway.kernel.netlink_orders import Request, RequestRefused
 from fairway.kernel.nfnetlink import attribute, attributes, nested, text
 
@@ -36,7 +37,7 @@ _NAMES = {int(number): name for name, number in _NUMBERS.items()}
 _VERSIONS = {4: socket.AF_INET, 6: socket.AF_INET6}
 
 
-class IpsetError(Exception):
+class IpsetError(KernelError):
     """The kernel refused a change."""
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Protocol
 
 from fairway.kernel import namespaces, nfnetlink
+from fairway.kernel.errors import KernelError
 from fairway.kernel.nftables import generation
 
 TABLES = ("filter", "nat", "mangle")
@@ -29,7 +30,7 @@ _WAIT = ("-w", "5")
 _FOLDERS = os.pathsep.join(("/usr/sbin", "/sbin", "/usr/bin", "/usr/local/sbin"))
 
 
-class IptablesError(Exception):
+class IptablesError(KernelError):
     """A change was refused. Of the table it was for, nothing of it is in force."""
 
 

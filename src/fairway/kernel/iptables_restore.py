@@ -12,12 +12,14 @@ import subprocess
 from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar
 
+from fairway.kernel.errors import KernelError
+
 T = TypeVar("T")
 _SAVE = {4: "iptables-save", 6: "ip6tables-save"}
 _RESTORE = {4: "iptables-restore", 6: "ip6tables-restore"}
 
 
-class IptablesError(Exception):
+class IptablesError(KernelError):
     """A program is missing, or refused what it was given."""
 
 

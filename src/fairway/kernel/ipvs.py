@@ -17,6 +17,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple, Protocol
 
 from fairway.kernel import netlink_orders
+from fairway.kernel.errors import KernelError
 from fairway.kernel.netlink_orders import Request, RequestRefused
 from fairway.kernel.nfnetlink import attribute, attributes, nested, text
 
@@ -92,7 +93,7 @@ class Order(NamedTuple):
     weight: int = 1
 
 
-class IpvsError(Exception):
+class IpvsError(KernelError):
     """The kernel refused a change; `errno` says why."""
 
     def __init__(self, code: int, what: str) -> None:

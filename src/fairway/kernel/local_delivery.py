@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Protocol
 
 from fairway.kernel import namespaces, sysctl
+from fairway.kernel.errors import KernelError
 
 _NET = Path("/proc/thread-self/net")
 # How our routes are told from others', and the number of our routing table.
@@ -26,7 +27,7 @@ class LocalDelivery(Protocol):
     def remove(self) -> None: ...
 
 
-class LocalDeliveryError(Exception):
+class LocalDeliveryError(KernelError):
     """The kernel refused a route or a rule."""
 
 

@@ -17,13 +17,14 @@ from typing import Protocol, TypeVar
 
 from fairway.kernel import namespaces, netlink_orders
 from fairway.kernel import route_messages as messages
+from fairway.kernel.errors import KernelError
 from fairway.kernel.netlink_orders import Request, RequestRefused
 
 _DEFAULT = IPv4Network("0.0.0.0/0")
 T = TypeVar("T")
 
 
-class NetlinkError(Exception):
+class NetlinkError(KernelError):
     """The kernel refused a change; `errno` says why."""
 
     def __init__(self, code: int, what: str) -> None:

@@ -19,6 +19,7 @@ from typing import Any, Protocol
 import msgspec
 
 from fairway.kernel import nfnetlink
+from fairway.kernel.errors import KernelError
 
 _JSON_OUTPUT = 1 << 4
 _TERSE_OUTPUT = 1 << 11
@@ -34,7 +35,7 @@ _TOO_LARGE = os.strerror(errno.EMSGSIZE)
 _FAMILIES = {"ip": 2, "ip6": 10, "inet": 1}
 
 
-class NftablesError(Exception):
+class NftablesError(KernelError):
     """The kernel, or nft's parser, refused a transaction. Nothing of it is in force."""
 
 

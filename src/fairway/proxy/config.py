@@ -131,7 +131,6 @@ def settings(config: Config, node: Node | None, service_cidrs: Iterable[str]) ->
         scheduler=config.ipvs_scheduler,
         strict_arp=config.ipvs_strict_arp,
         excluded_cidrs=config.ipvs_exclude_cidrs,
-        proxy_ports=config.proxy_port_range,
     )
 
 
@@ -175,7 +174,7 @@ def _node_ips(config: Config, node: Node | None) -> tuple[str, ...]:
 
 
 def primary_addresses(node: Node | None) -> tuple[str, ...]:
-    """The first internal address of each family, as a range."""
+    """The first internal address of each family."""
     listed = (node.status.addresses if node else None) or ()
     found: dict[Family, str] = {}
     for entry in listed:

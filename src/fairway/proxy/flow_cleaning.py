@@ -38,7 +38,7 @@ class FlowCleaner:
                 self._clean_family(family, mine, in_family(ranges, family))
 
     def _clean_family(self, family: Family, mine: list[Expectation], ranges: tuple[str, ...]) -> None:
-        version = 4 if family is Family.IPV4 else 6
+        version = family.version
         if ranges or len(mine) > _FEW:
             flows = self.conntrack.udp_flows(version)
         else:
@@ -53,7 +53,9 @@ class FlowCleaner:
 
     def figures(self) -> Iterator[Figure]:
         """For /metrics."""
-        for family, label in ((Family.IPV4, "IPv4"), (Family.IPV6, "IPv6")):
+        for family in Family:
             about = "Stale entries of connection tracking that were deleted"
             name = "kubeproxy_conntrack_reconciler_deleted_entries_total"
-            yield Figure(name, self.deleted[family], (("ip_family", label),), "counter", about)
+            yield Figure(
+                name, self.deleted[family], (("ip_family", f"IPv{family.version}"),), "counter", about
+            )

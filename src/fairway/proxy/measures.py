@@ -156,7 +156,7 @@ def _missing(state: PortState) -> Iterator[tuple[str, str]]:
     port = state.port
     if state.pools.local or not state.pools.any:
         return
-    family = "IPv6" if port.name.family is Family.IPV6 else "IPv4"
+    family = f"IPv{port.name.family.version}"
     if port.internal_local:
         yield family, "internal"
     if port.external_local and port.external:

@@ -33,6 +33,11 @@ class Family(enum.StrEnum):
     __hash__ = str.__hash__
 
     @property
+    def version(self) -> int:
+        """Of IP."""
+        return 4 if self is Family.IPV4 else 6
+
+    @property
     def unspecified(self) -> str:
         """The address that stands for all addresses of the node in the key of a node port."""
         return "0.0.0.0" if self is Family.IPV4 else "::"
@@ -262,8 +267,7 @@ def _listed_ranges(ranges: list[str] | None, family: Family) -> tuple[str, ...]:
 def _networks(ranges: list[str] | None, family: Family) -> list[Network]:
     """Those of one family; what is no range is left out."""
     found = [network for text in ranges or () if (network := _network(text)) is not None]
-    version = 4 if family is Family.IPV4 else 6
-    return [network for network in found if network.version == version]
+    return [network for network in found if network.version == family.version]
 
 
 def _network(text: str) -> Network | None:

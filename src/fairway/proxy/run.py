@@ -50,6 +50,9 @@ async def run(config: Config, ready: Callable[[], None] = lambda: None) -> None:
         kubeconfig = replace(kubeconfig, server=config.master)
     for what, reason in config.without_effect.items():
         log.info("accepted, but without effect here", what=what, reason=reason)
+    if config.proxy_port_range:
+        reason = "the relay has addresses of its own and takes no port of the node's"
+        log.info("accepted, but without effect here", what="portRange", reason=reason)
     weigh(config.oom_score_adj)
     forward_packets()
     # Objects live long and hold no cycles: collecting as often as usual takes a third of the start.

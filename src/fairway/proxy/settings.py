@@ -46,8 +46,6 @@ class Settings:
     """ipvs only, as the next two."""
     strict_arp: bool = False
     excluded_cidrs: tuple[str, ...] = ()
-    proxy_ports: tuple[int, int] | None = None
-    """userspace only: the first and the last port it may listen on; None means any."""
 
     @property
     def masquerade_mark(self) -> str:

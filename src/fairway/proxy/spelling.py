@@ -82,9 +82,11 @@ def listening(text: str, port: int) -> tuple[str, int] | None:
 
 
 def spell_listening(where: tuple[str, int] | None) -> str:
-    if where is None:
-        return ""
-    host, port = where
+    return spell_address(*where) if where else ""
+
+
+def spell_address(host: str, port: int) -> str:
+    """`10.244.1.5:80`, `[fd00::5]:80`."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 

@@ -51,7 +51,7 @@ def test_the_order_of_the_corefile_does_not_matter() -> None:
         ("kubernetes a..b", 2, "'a..b'"),
         ("forward .", 2, "'.'"),
         ("forward . nowhere", 2, "'nowhere'"),
-        ("forward . tls://9.9.9.9", 2, "'tls://9.9.9.9'"),
+        ("forward . https://9.9.9.9", 2, "'https://9.9.9.9'"),
         ("forward . 127.0.0.1 {\n policy best\n}", 3, "'best'"),
         ("forward . 127.0.0.1 {\n max_fails many\n}", 3, "'many'"),
         ("cache 30 {\n denial x\n}", 3, "'x'"),

@@ -100,7 +100,6 @@ def test_everything_a_mode_may_be_told_comes_from_the_configuration() -> None:
         ipvs_strict_arp=True,
         ipvs_exclude_cidrs=("192.0.2.0/24",),
         iptables_localhost_nodeports=False,
-        proxy_port_range=(1, 2),
     )
     found = settings(config, None, [])
     assert (found.masquerade_mark, found.classic, found.scheduler, found.strict_arp) == (
@@ -109,8 +108,4 @@ def test_everything_a_mode_may_be_told_comes_from_the_configuration() -> None:
         "lc",
         True,
     )
-    assert (found.excluded_cidrs, found.localhost_nodeports, found.proxy_ports) == (
-        ("192.0.2.0/24",),
-        False,
-        (1, 2),
-    )
+    assert (found.excluded_cidrs, found.localhost_nodeports) == (("192.0.2.0/24",), False)

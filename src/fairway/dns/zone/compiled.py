@@ -14,74 +14,75 @@ from collections.abc import Callable
 
 import msgspec
 
-from fairway.dns import names, wire
+from fairway.dns import explain, names, wire
 from fairway.dns.wire import Query
 from fairway.dns.zone.model import EXISTS, Names, Node
+from fairway.dns.zone.prebuilt import Prebuilt, Shuffled
 from fairway.dns.zone.reply import resolve, soa
 from fairway.dns.zone.zone import Zone
 
 PLAIN = b"\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00"
 """What lies between id and question in the query of a plain stub resolver: RD, one question, nothing else."""
 
-_VARIANTS = 8
-_MOST_MEMOS = 16384
-_TYPE_A, _TYPE_AAAA = b"\0\x01\0\x01", b"\0\x1c\0\x01"
+_MOST_MEMOS, _MOST_DENIALS = 16384, 4096
+_TYPE_A, _TYPE_AAAA, _TYPE_SRV = b"\0\x01\0\x01", b"\0\x1c\0\x01", b"\0\x21\0\x01"
 _SHORTEST = 17
 """Octets of a question for the root."""
 _OWNER = b"\xc0\x0c"
 _ONE_QUESTION = b"\x00\x01\x00\x00\x00\x00\x00"
+_NEGATIVE_COUNTS = b"\0\x01\0\0\0\x01\0\0"
 _CHAINED = frozenset((wire.TXT, wire.NS, wire.SOA, wire.CNAME, wire.DS, wire.ANY, wire.AXFR, wire.IXFR))
 """Types that the chain answers: plugins have ideas of their own about them, and nobody asks them often."""
-
-
-class Shuffled:
-    """An answer with several addresses: prebuilt in a few random orders, each sent from a random start."""
-
-    __slots__ = ("head", "orders", "size", "width")
-
-    def __init__(self, head: bytes, records: list[bytes]) -> None:
-        self.head = head
-        self.width = len(records[0])
-        self.size = len(records)
-        self.orders = tuple(
-            b"".join(random.sample(records, self.size)) for _ in range(min(_VARIANTS, self.size - 1))
-        )
-
-    def pick(self) -> bytes:
-        body = self.orders[int(random.random() * len(self.orders))]
-        cut = int(random.random() * self.size) * self.width
-        return self.head + body[cut:] + body[:cut]
-
-
-Prebuilt = bytes | Shuffled
+_EXPLAIN = explain.OPTION.to_bytes(2, "big")
+_HEADS = tuple(bytes((0x84 | rd, cd << 4)) for rd in (0, 1) for cd in (0, 1))
+_DENIALS = tuple(bytes((head[0], head[1] | wire.NXDOMAIN)) for head in _HEADS)
 
 
 class Compiled:
     """The messages of one zone. `passes_on` says whether a name that does not exist is another plugin's
-    affair."""
+    affair; in the zones of `closed` it never is."""
 
-    def __init__(self, zone: Zone, shuffle: bool, passes_on: Callable[[bytes], bool]) -> None:
+    def __init__(
+        self,
+        zone: Zone,
+        shuffle: bool,
+        passes_on: Callable[[bytes], bool],
+        closed: frozenset[bytes] = frozenset(),
+    ) -> None:
         self.zone = zone
         self.shuffle = shuffle
         self.passes_on = passes_on
+        self.closed = closed
         self.answers: dict[bytes, Prebuilt] = {}
+        self._large: dict[bytes, Shuffled] = {}
+        """Answers that no plain datagram holds."""
+        self._services: dict[bytes, bytes] = {}
+        """SRV answers as they were last written."""
         self._memo: dict[bytes, bytes] = {}
+        self._denied: dict[bytes, bytes] = {}
         self._repeatable = True
         self._soas: dict[tuple[bytes, int], bytes] = {}
         self._soa_serial = 0
         self._prefix_a = _OWNER + _TYPE_A + struct.pack("!IH", zone.settings.ttl, 4)
         self._prefix_aaaa = _OWNER + _TYPE_AAAA + struct.pack("!IH", zone.settings.ttl, 16)
         zone.on_publish = self.replace
-        zone.on_change = self._memo.clear
+        zone.on_change = self._forget
+
+    def _forget(self) -> None:
+        self._memo.clear()
+        self._denied.clear()
 
     def replace(self, old: Names, new: Names) -> None:
         """Takes over what a Service's names became."""
-        self._memo.clear()
+        self._forget()
         origin = self.zone.settings.primary
+        for relative in (*old.nodes, *new.nodes):
+            self._services.pop(relative + origin + _TYPE_SRV, None)
         for relative, node in old.nodes.items():
             if new.nodes.get(relative) != node:
                 for kind in (_TYPE_A, _TYPE_AAAA):
                     self.answers.pop(relative + origin + kind, None)
+                    self._large.pop(relative + origin + kind, None)
         for relative, node in new.nodes.items():
             # Endpoints called after their addresses are many, and hardly ever asked for by name.
             if old.nodes.get(relative) != node and (relative == new.base or not relative[1:2].isdigit()):
@@ -95,13 +96,14 @@ class Compiled:
 
     def _addresses(self, question: bytes, records: list[bytes]) -> None:
         head = b"\x85\x00" + struct.pack("!HHHH", 1, len(records), 0, 0) + question
-        body = b"".join(records)
-        if 2 + len(head) + len(body) > wire.PLAIN_UDP:
-            self.answers.pop(question, None)
+        size = 2 + len(head) + len(records) * len(records[0])
+        if size > wire.PLAIN_UDP:
+            if self.shuffle and size < wire.MAX_MESSAGE:
+                self._large[question] = Shuffled(head, records)
         elif self.shuffle and len(records) > 1:
             self.answers[question] = Shuffled(head, records)
         else:
-            self.answers[question] = head + body
+            self.answers[question] = head + b"".join(records)
 
     # ---- answering -------------------------------------------------------------------------------------
 
@@ -109,68 +111,103 @@ class Compiled:
         """As `answer`, for UDP. What was asked in just the same words is remembered until anything
         changes."""
         key = data[2:]
-        again = self._memo.get(key)
+        again = self._memo.get(key) or self._denied.get(key)
         if again is not None:
             return data[:2] + again
         self._repeatable = True
         message = self.answer(data, wire.PLAIN_UDP)
         if message is not None and self._repeatable:
-            if len(self._memo) >= _MOST_MEMOS:
-                self._memo.clear()
-            self._memo[key] = message[2:]
+            # Floods of names that don't exist must not push out what does.
+            memo = self._denied if message[3] & 15 else self._memo
+            if len(memo) >= (_MOST_DENIALS if memo is self._denied else _MOST_MEMOS):
+                memo.clear()
+            memo[key] = message[2:]
         return message
 
     def answer(self, data: bytes, limit: int) -> bytes | None:
         """The message that answers a query of at most `limit` octets without EDNS; None: not for us to
         say."""
-        if len(data) < _SHORTEST or data[4:11] != _ONE_QUESTION or data[2] & 0xF8 or data[11] > 1:
+        size = len(data)
+        if size < _SHORTEST or data[4:11] != _ONE_QUESTION or data[2] & 0xF8 or data[11] > 1:
             return None
-        end = _end_of_name(data)
-        if not end or data[end + 2 : end + 4] != b"\0\x01":
-            return None
-        opt = b""
-        if data[11] or len(data) != end + 4:
-            opt = data[end + 4 :]
-            if len(opt) != 11 or opt[:3] != b"\0\0\x29" or opt[6] or opt[9:] != b"\0\0":
+        # Walking over the labels here, without a call, is worth a tenth of the time of the whole answer.
+        starts = []
+        at, last, label = 12, size - 5, data[12]
+        while label:
+            starts.append(at)
+            at += label + 1
+            if label > names.MAX_LABEL or at > last:
                 return None
-            opt = opt[:5] + b"\0\0" + bytes((opt[7] & 0x80,)) + b"\0\0\0"
-            limit = max(limit, int.from_bytes(opt[3:5], "big"))
-        message = self._message(data, end, limit - len(opt))
-        if message is None or not opt:
-            return message
+            label = data[at]
+        end = at + 1
+        if end > 12 + names.MAX_NAME or data[end + 2 : end + 4] != b"\0\x01":
+            return None
+        if size == end + 4 and not data[11]:
+            return self._message(data, end, starts, limit)
+        opt = _reply_opt(data[end + 4 :]) if data[11] else None
+        if opt is None:
+            return None
+        room = max(limit, opt[3] << 8 | opt[4]) - len(opt)
+        message = self._message(data, end, starts, room)
+        if message is None:
+            return None
         return message[:11] + bytes((message[11] + 1,)) + message[12:] + opt
 
-    def _message(self, data: bytes, end: int, limit: int) -> bytes | None:
-        name = data[12:end].lower()
-        kind = data[end : end + 4]
-        flags = bytes((0x84 | data[2] & 1, data[3] & 0x10))
-        hit = self.answers.get(name + kind)
-        if hit is not None:
-            body = hit if isinstance(hit, bytes) else self._picked(hit)
-            if len(body) + 2 <= limit:
-                return data[:2] + flags + body[2:10] + data[12 : end + 4] + body[end + 2 :]
-        return self._from_node(data, name, end, flags, limit)
+    def _message(self, data: bytes, end: int, starts: list[int], limit: int) -> bytes | None:
+        asked = data[12:end]
+        name = asked.lower()
+        if name != asked:
+            # Letter cases are thrown anew for every question: to remember them would be in vain.
+            self._repeatable = False
+        key = name + data[end : end + 4]
+        hit = self.answers.get(key) or self._large.get(key)
+        if hit is None:
+            return self._from_node(data, name, end, starts, limit)
+        if hit.__class__ is not bytes:
+            self._repeatable = False
+            hit = hit.pick_some(limit)  # type: ignore[union-attr]
+        elif len(hit) + 2 > limit:
+            return self._from_node(data, name, end, starts, limit)
+        flags = bytes((hit[0] & 0xFE | data[2] & 1, data[3] & 0x10))
+        return data[:2] + flags + hit[2:10] + data[12 : end + 4] + hit[end + 2 :]
 
-    def _picked(self, hit: Shuffled) -> bytes:
-        self._repeatable = False
-        return hit.pick()
-
-    def _from_node(self, data: bytes, name: bytes, end: int, flags: bytes, limit: int) -> bytes | None:
+    def _from_node(self, data: bytes, name: bytes, end: int, starts: list[int], limit: int) -> bytes | None:
         zone = self.zone
-        origin = zone.zone_of(name)
+        for origin in zone.origins:
+            if name.endswith(origin) and (end - len(origin) in starts or name == origin):
+                break
+        else:
+            return None
         rdtype = data[end] << 8 | data[end + 1]
-        if origin is None or rdtype in _CHAINED:
+        if rdtype in _CHAINED:
             return None
         node = zone.find(name, origin)
         if node is None:
-            if self.passes_on(name):
+            if origin not in self.closed and self.passes_on(name):
                 return None
-            return self._negative(data, end, origin, bytes((flags[0], flags[1] | wire.NXDOMAIN)))
-        if node.cname or (node is EXISTS and self.passes_on(name)):
+            return self._negative(data, end, origin, _DENIALS)
+        if node.cname or (node is EXISTS and origin not in self.closed and self.passes_on(name)):
             return None
         if not _has(node, rdtype):
-            return self._negative(data, end, origin, flags)
+            return self._negative(data, end, origin, _HEADS)
+        if rdtype == wire.SRV and self._repeatable:
+            return self._srv(data, name, end, limit)
         return self._written(data, end, rdtype, limit)
+
+    def _srv(self, data: bytes, name: bytes, end: int, limit: int) -> bytes | None:
+        """From what was last written for this name, as long as its Service has not changed."""
+        body = self._services.get(name + _TYPE_SRV)
+        if body is None:
+            message = self._written(data, end, wire.SRV, limit)
+            ours = name.endswith(self.zone.settings.primary)
+            if message and ours and len(message) <= wire.PLAIN_UDP and not message[2] & wire.TC >> 8:
+                if len(self._services) >= _MOST_MEMOS:
+                    self._services.clear()
+                self._services[name + _TYPE_SRV] = message[4:]
+            return message
+        if len(body) + 4 > limit:
+            return self._written(data, end, wire.SRV, limit)
+        return data[:2] + _HEADS[(data[2] & 1) << 1 | data[3] >> 4 & 1] + body
 
     def _written(self, data: bytes, end: int, rdtype: int, limit: int) -> bytes | None:
         """Records that are not prebuilt: of Pods, of further zones, too many for a plain datagram, PTR."""
@@ -185,9 +222,10 @@ class Compiled:
             reply = msgspec.structs.replace(reply, answer=mixed)
         return wire.write_reply(query, reply, limit)
 
-    def _negative(self, data: bytes, end: int, origin: bytes, flags: bytes) -> bytes:
-        counts = b"\0\x01\0\0\0\x01\0\0"
-        return data[:2] + flags + counts + data[12 : end + 4] + self._soa(origin, end - len(origin))
+    def _negative(self, data: bytes, end: int, origin: bytes, heads: tuple[bytes, ...]) -> bytes:
+        head = heads[(data[2] & 1) << 1 | data[3] >> 4 & 1]
+        question = data[12 : end + 4]
+        return data[:2] + head + _NEGATIVE_COUNTS + question + self._soa(origin, end - len(origin))
 
     def _soa(self, origin: bytes, offset: int) -> bytes:
         """The SOA record of a zone whose name stands at this offset of the message, as pointers to there."""
@@ -217,14 +255,14 @@ def _has(node: Node, rdtype: int) -> bool:
     return False
 
 
-def _end_of_name(data: bytes) -> int:
-    """Where type and class of the question begin; 0 unless there is one plain name and both are there."""
-    at, last = 12, len(data) - 5
-    while at <= last:
-        size = data[at]
-        if not size:
-            return at + 1 if at < 12 + names.MAX_NAME else 0
-        if size > names.MAX_LABEL:
-            return 0
-        at += 1 + size
-    return 0
+def _reply_opt(opt: bytes) -> bytes | None:
+    """The OPT record to answer with: size and DO as they came, no options, as none is understood (RFC 6891
+    section 6.1.2; cookies are optional, RFC 7873). None: it is not the last record, or not a right one."""
+    if opt[:3] != b"\0\0\x29" or len(opt) < 11 or opt[6] or len(opt) != 11 + (opt[9] << 8 | opt[10]):
+        return None
+    at = 11
+    while at < len(opt):
+        if opt[at : at + 2] == _EXPLAIN:
+            return None
+        at += 4 + int.from_bytes(opt[at + 2 : at + 4], "big")
+    return opt[:5] + b"\0\0" + bytes((opt[7] & 0x80,)) + b"\0\0\0" if at == len(opt) else None

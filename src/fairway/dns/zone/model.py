@@ -53,7 +53,8 @@ class Names(msgspec.Struct, frozen=True):
     nodes: Mapping[bytes, Node] = {}
     owned: tuple[bytes, ...] = ()
     """Addresses that lead back to the Service itself."""
-    endpoints: Mapping[bytes, tuple[bytes, ...]] = {}
+    endpoints: tuple[bytes, ...] = ()
+    """Addresses of endpoints; which names they have is found out when someone asks."""
 
 
 NO_NAMES = Names()
@@ -75,6 +76,15 @@ class Settings:
     namespaces: frozenset[str] = frozenset()
     labels: Selector | None = None
     namespace_labels: Selector | None = None
+    guarded: bool = False
+    """An `acl` stands before the zone: an alias then tells nothing but the addresses it leads to."""
+
+    @property
+    def tailored(self) -> bool:
+        """Whether a part of the names is left out, or given several times."""
+        forward = [zone for zone in self.zones if not is_reverse(zone)]
+        chosen = self.namespaces or self.labels or self.namespace_labels
+        return bool(chosen) or not self.endpoints or len(forward) > 1
 
     @property
     def primary(self) -> bytes:

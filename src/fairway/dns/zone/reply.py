@@ -19,6 +19,7 @@ _REFRESH, _RETRY, _EXPIRE = 7200, 1800, 86400
 _SOA_TTL = 300
 """However long other records may be kept, that a name does not exist should not be believed for long."""
 _MAX_CHAIN = 32
+_ADDRESSES = (wire.A, wire.AAAA)
 
 
 class Resolution(msgspec.Struct, frozen=True):
@@ -40,7 +41,8 @@ def resolve(zone: Zone, name: bytes, rdtype: int) -> Resolution | None:
         return None
     node = zone.find(key, origin)
     suffix = name[len(name) - len(origin) :]
-    if node is None:
+    if node is None or (node.apex and rdtype == wire.TXT):
+        # TXT at the apex: as CoreDNS answers it, though the name does exist.
         return Resolution(_negative(zone, suffix, wire.NXDOMAIN), exists=False)
     if node.cname and rdtype not in (wire.CNAME, wire.ANY):
         return _follow(zone, name, node, rdtype)
@@ -70,15 +72,20 @@ def _follow(zone: Zone, name: bytes, node: Node, rdtype: int) -> Resolution:
     """
     chain: list[Record] = []
     seen = {name.lower()}
+    home = zone.zone_of(name.lower())
+    inside = 0
+    if zone.settings.guarded and rdtype not in _ADDRESSES:
+        return _kept_back(zone, name)
     while True:
         chain.append(Record(name, wire.CNAME, zone.settings.ttl, node.cname))
         name = node.cname
         origin = zone.zone_of(name)
         if origin is None:
             return Resolution(Reply(wire.NOERROR, tuple(chain), flags=wire.AA), external=name)
+        inside = inside or (len(chain) if origin != home else 0)
         found = zone.find(name, origin)
         if found is None or not found.cname:
-            return _end_of_chain(zone, chain, name, origin, found, rdtype)
+            return _end_of_chain(zone, chain, inside, origin, found, rdtype)
         if name in seen or len(chain) > _MAX_CHAIN:
             return Resolution(Reply(wire.NOERROR, tuple(chain), flags=wire.AA))
         seen.add(name)
@@ -86,13 +93,26 @@ def _follow(zone: Zone, name: bytes, node: Node, rdtype: int) -> Resolution:
 
 
 def _end_of_chain(
-    zone: Zone, chain: list[Record], name: bytes, origin: bytes, node: Node | None, rdtype: int
+    zone: Zone, chain: list[Record], inside: int, origin: bytes, node: Node | None, rdtype: int
 ) -> Resolution:
+    """`inside`: how many CNAMEs lead up to another of our zones, if any do."""
+    name = chain[-1].data
     answer = _records(zone, name, origin, node, rdtype) if node else ()
+    if not answer and (zone.settings.guarded or (node is None and zone.withholds(name, origin))):
+        return _kept_back(zone, chain[0].name)
+    if not answer and node and inside:
+        # What another zone lacks is that zone's to say: the client learns where to ask.
+        return Resolution(Reply(wire.NOERROR, tuple(chain[:inside]), flags=wire.AA))
     rcode = wire.NXDOMAIN if node is None else wire.NOERROR
     authority = () if answer else (soa(zone, origin),)
     extras = _extras(zone, origin, answer)
     return Resolution(Reply(rcode, (*chain, *answer), authority, extras, wire.AA))
+
+
+def _kept_back(zone: Zone, name: bytes) -> Resolution:
+    """No data in place of an alias, whose target is not for everyone to know."""
+    size = len(zone.zone_of(name.lower()) or b"")
+    return Resolution(_negative(zone, name[len(name) - size :], wire.NOERROR))
 
 
 def _records(zone: Zone, name: bytes, origin: bytes, node: Node, rdtype: int) -> tuple[Record, ...]:
@@ -116,12 +136,19 @@ def _records(zone: Zone, name: bytes, origin: bytes, node: Node, rdtype: int) ->
             return (Record(name, wire.CNAME, ttl, node.cname),)
         case wire.SOA if node.apex:
             return (soa(zone, name),)
-        case wire.NS if node.apex:
+        case wire.NS if node.apex and _has_servers(zone, origin.lower()):
             primary = zone.settings.primary if zone.settings.primary != names.ROOT else origin
             return tuple(Record(name, wire.NS, ttl, server + primary) for server in zone.name_servers())
         case wire.ANY:
             return _any(zone, name, origin, node)
     return ()
+
+
+def _has_servers(zone: Zone, origin: bytes) -> bool:
+    """Behind a Service every zone has a name server. Else only the main ones: nobody could reach the others'
+    by its name."""
+    main = origin == zone.settings.zones[0] == zone.settings.primary
+    return main or zone.served_by_service or origin in (names.IN_ADDR, names.IP6)
 
 
 def _any(zone: Zone, name: bytes, origin: bytes, node: Node) -> tuple[Record, ...]:

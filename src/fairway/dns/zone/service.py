@@ -48,7 +48,7 @@ def names_of(service: Service, slices: Iterable[EndpointSlice], settings: Settin
     pairs = list(_pairs(slices, settings)) if settings.endpoints else []
     if service.spec.cluster_ip == "None":
         return _headless(base, pairs)
-    found = _cluster_ip(service, base, pairs)
+    found = _cluster_ip(service, base, pairs, settings)
     if not pairs and not settings.empty_services:
         # Only the name is withheld; whoever sees the address may still learn whose it is.
         return Names(base, {}, found.owned)
@@ -62,7 +62,7 @@ def _external(target: str, base: bytes) -> Names:
     return Names(base, {base: Node(cname=names.from_text(target).lower())})
 
 
-def _cluster_ip(service: Service, base: bytes, pairs: Sequence[Pair]) -> Names:
+def _cluster_ip(service: Service, base: bytes, pairs: Sequence[Pair], settings: Settings) -> Names:
     texts = service.spec.cluster_ips or [service.spec.cluster_ip]
     addresses = [packed for text in texts if (packed := names.packed(text))]
     if not addresses:
@@ -73,9 +73,10 @@ def _cluster_ip(service: Service, base: bytes, pairs: Sequence[Pair]) -> Names:
     for port in ports:
         if port.name:
             own = [(port.number, base)] * len(addresses)
-            nodes |= _port_names(base, port, Node(srv=_targets(own)))
-    nodes |= _endpoint_nodes(base, pairs)
-    return Names(base, nodes, tuple(addresses), _reverse(base, pairs))
+            # The specification has no addresses here. CoreDNS has; blocks that were cut to measure keep them.
+            node = _node(addresses, own) if settings.tailored else Node(srv=_targets(own))
+            nodes |= _port_names(base, port, node)
+    return Names(base, nodes, tuple(addresses), _addresses(pairs))
 
 
 def _headless(base: bytes, pairs: Sequence[Pair]) -> Names:
@@ -87,7 +88,7 @@ def _headless(base: bytes, pairs: Sequence[Pair]) -> Names:
         targets = [(number, _under(pair.label, base)) for pair, number in chosen]
         nodes |= _port_names(base, port, _node([pair.address for pair, _ in chosen], targets))
     nodes |= _endpoint_nodes(base, pairs)
-    return Names(base, nodes, (), _reverse(base, pairs))
+    return Names(base, nodes, (), _addresses(pairs))
 
 
 def _same(port: Port, other: Port) -> bool:
@@ -110,11 +111,25 @@ def _endpoint_nodes(base: bytes, pairs: Sequence[Pair]) -> dict[bytes, Node]:
     }
 
 
-def _reverse(base: bytes, pairs: Sequence[Pair]) -> dict[bytes, tuple[bytes, ...]]:
-    found: dict[bytes, dict[bytes, None]] = {}
-    for pair in pairs:
-        found.setdefault(pair.address, {})[_under(pair.label, base)] = None
-    return {address: tuple(owners) for address, owners in found.items()}
+def _addresses(pairs: Sequence[Pair]) -> tuple[bytes, ...]:
+    return tuple(dict.fromkeys(pair.address for pair in pairs))
+
+
+def endpoint_node(
+    base: bytes, label: bytes, slices: Iterable[EndpointSlice], settings: Settings
+) -> Node | None:
+    """One endpoint of a Service with a virtual IP, by its label. Such names are many and hardly ever asked
+    for, so they are not kept."""
+    group = [pair for pair in _pairs(slices, settings) if pair.label == label] if settings.endpoints else []
+    return _node([pair.address for pair in group], _all_ports(base, group)) if group else None
+
+
+def endpoint_names(
+    base: bytes, address: bytes, slices: Iterable[EndpointSlice], settings: Settings
+) -> list[bytes]:
+    """The names that an address of an endpoint leads back to."""
+    labels = (pair.label for pair in _pairs(slices, settings) if pair.address == address)
+    return list(dict.fromkeys(_under(label, base) for label in labels))
 
 
 def _all_ports(base: bytes, pairs: Sequence[Pair]) -> list[tuple[int, bytes]]:

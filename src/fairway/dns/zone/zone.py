@@ -13,12 +13,11 @@ from fairway.api.objects import EndpointSlice, ObjectMeta, Pod, Service
 from fairway.dns import names
 from fairway.dns.zone.addresses import AddressIndex
 from fairway.dns.zone.model import EXISTS, NO_NAMES, VERSION, Names, Node, Settings, is_reverse
-from fairway.dns.zone.service import names_of
+from fairway.dns.zone.service import endpoint_names, endpoint_node, names_of
 
 SERVICE_LABEL = "kubernetes.io/service-name"
 _NS_DNS = names.relative("ns.dns")
 _SVC = names.relative("svc")
-_UNDERSCORE = 0x5F
 _FINISHED = ("Succeeded", "Failed")
 
 Publish = Callable[[Names, Names], None]
@@ -43,7 +42,7 @@ class Zone:
             names.relative("dns"): EXISTS,
         }
         # Longest first, so that the first match is the closest zone.
-        self._zones = sorted(settings.zones, key=len, reverse=True)
+        self.origins = sorted(settings.zones, key=len, reverse=True)
         self._reverse_zones = frozenset(zone for zone in settings.zones if is_reverse(zone))
         self._services: dict[str, Service] = {}
         self._slices: dict[str, dict[str, EndpointSlice]] = {}
@@ -51,7 +50,7 @@ class Zone:
         self._published: dict[str, Names] = {}
         self._namespaces: dict[str, Mapping[str, str]] = {}
         self._population: Counter[str] = Counter()
-        self._addresses = AddressIndex()
+        self._addresses = AddressIndex(self._endpoint_names)
         self._pods: dict[bytes, dict[str, None]] = {}
         self._dirty: dict[str, None] = {}
 
@@ -126,7 +125,10 @@ class Zone:
         if service and not self._exposed(service.metadata.namespace):
             new = self._concealed(new)
         old = self._published.get(key, NO_NAMES)
+        self.serial = max(int(self.now()), self.serial + 1)
         if new == old:
+            # Names of single endpoints, which are not kept, may have changed all the same.
+            self.on_change()
             return
         if new is NO_NAMES:
             del self._published[key]
@@ -134,7 +136,6 @@ class Zone:
             self._published[key] = new
         self._replace_nodes(old, new)
         self._addresses.replace(key, old, new)
-        self.serial = max(int(self.now()), self.serial + 1)
         self.on_publish(old, new)
 
     def _concealed(self, found: Names) -> Names:
@@ -155,7 +156,7 @@ class Zone:
 
     def zone_of(self, name: bytes) -> bytes | None:
         """The closest of our zones that a name (in small letters) is in."""
-        for zone in self._zones:
+        for zone in self.origins:
             if name.endswith(zone) and names.is_under(name, zone):
                 return zone
         return None
@@ -168,34 +169,60 @@ class Zone:
         node = self.nodes.get(relative)
         if node is not None:
             return node
-        if relative.endswith(_SVC) and relative[1] != _UNDERSCORE and not self._near_top(relative):
+        if relative.endswith(_SVC) and b"_" not in relative and not self._near_top(relative):
             # Most names that don't exist are of this kind: other names with a search domain behind them.
-            return None
+            parent = self.nodes.get(relative[relative[0] + 1 :])
+            return self._find_endpoint(relative) if parent is not None else None
         return self._find_implied(names.labels(relative))
+
+    def _find_endpoint(self, relative: bytes) -> Node | None:
+        """An endpoint of a Service with a virtual IP: those of headless ones have nodes of their own."""
+        label, *rest = names.labels(relative)
+        if len(rest) != 3:
+            return None
+        key = f"{rest[1].decode('ascii', 'replace')}/{rest[0].decode('ascii', 'replace')}"
+        service = self._services.get(key)
+        if service is None or service.spec.cluster_ip == "None" or service.spec.type == "ExternalName":
+            return None
+        base = relative[relative[0] + 1 :]
+        return endpoint_node(base, label, self._slices.get(key, {}).values(), self.settings)
+
+    def _endpoint_names(self, key: str, address: bytes) -> list[bytes]:
+        found, slices = self._published.get(key), self._slices.get(key, {})
+        return endpoint_names(found.base, address, slices.values(), self.settings) if found else []
 
     @staticmethod
     def _near_top(relative: bytes) -> bool:
         """Whether a name below `svc` is `svc` itself or that of a namespace."""
         return len(relative) == len(_SVC) or relative[relative[0] + 1 :] == _SVC
 
+    def pointer(self, name: bytes) -> bool:
+        """Whether a name in small letters is that of an address we know."""
+        origin = self.zone_of(name)
+        node = self._addresses.find(name) if origin in self._reverse_zones and name != origin else None
+        return node is not None and bool(node.ptr)
+
     def _find_implied(self, labels: list[bytes]) -> Node | None:
         """Names that no Service makes: those of namespaces and Pods, and of the server itself."""
         match labels[-1]:
             case b"svc" if len(labels) <= 2:
                 return self._find_namespace(labels)
-            case b"svc" if len(labels) == 5 and labels[0].startswith(b"_") and not labels[1].startswith(b"_"):
-                # `_http.tcp.web.prod.svc`: CoreDNS takes the protocol without its underscore, and clients
-                # do so.
-                return self.nodes.get(names.join((labels[0], b"_" + labels[1], *labels[2:])))
+            case b"svc" if len(labels) == 5:
+                return self._find_port(labels)
             case b"pod" if len(labels) <= 2:
                 return self._find_namespace(labels)
-            case b"pod" if len(labels) == 3:
-                return self._find_pod(
-                    labels[0].decode("ascii", "replace"), labels[1].decode("ascii", "replace")
-                )
+            case b"pod" if len(labels) <= 5:
+                return self._find_pod(labels)
             case b"dns" if labels == [b"ns", b"dns"]:
                 return self._own_node()
         return None
+
+    def _find_port(self, labels: list[bytes]) -> Node | None:
+        """`_http.tcp.web.prod.svc`: CoreDNS takes the protocol without its underscore, and clients do so. A
+        port without one is no name of the specification: it exists, but has no records."""
+        port, protocol = (label.removeprefix(b"_") for label in labels[:2])
+        node = self.nodes.get(names.join((b"_" + port, b"_" + protocol, *labels[2:])))
+        return node if node is None or labels[0].startswith(b"_") else EXISTS
 
     def _find_namespace(self, labels: list[bytes]) -> Node | None:
         if len(labels) == 1 or self._exposed(labels[0].decode("ascii", "replace")):
@@ -209,7 +236,20 @@ class Zone:
             return self.settings.namespace_labels.matches(self._namespaces.get(namespace, {}))
         return namespace in self._namespaces or namespace in self._population
 
-    def _find_pod(self, label: str, namespace: str) -> Node | None:
+    def withholds(self, name: bytes, zone: bytes) -> bool:
+        """Whether a name would exist, were it not for the settings: they keep its namespace, or all
+        endpoints."""
+        labels = names.labels(name[: len(name) - len(zone)])
+        if len(labels) < 3 or labels[-1] != b"svc":
+            return False
+        service, namespace = (label.decode("ascii", "replace") for label in labels[-3:-1])
+        if (self.settings.namespaces or self.settings.namespace_labels) and not self._exposed(namespace):
+            return True
+        found = self._services.get(f"{namespace}/{service}")
+        return not self.settings.endpoints and found is not None and found.spec.cluster_ip == "None"
+
+    def _find_pod(self, labels: list[bytes]) -> Node | None:
+        label, namespace = (label.decode("ascii", "replace") for label in labels[-3:-1])
         if self.settings.pods == "disabled" or not self._exposed(namespace):
             return None
         address = dashed_address(label)
@@ -217,6 +257,9 @@ class Zone:
             return None
         if self.settings.pods == "verified" and namespace not in self.namespaces_of_pod(address):
             return None
+        if len(labels) > 3:
+            # CoreDNS passes over labels in front of a Pod's name: such names exist, but have no records.
+            return EXISTS
         return Node(a=(address,)) if len(address) == 4 else Node(aaaa=(address,))
 
     def namespaces_of_pod(self, address: bytes) -> list[str]:
@@ -224,12 +267,36 @@ class Zone:
         network."""
         return [key.partition("/")[0] for key in self._pods.get(address, ())]
 
+    def describe(self, name: bytes) -> str:
+        """The object that a name (in small letters, in one of our zones) comes from, in words."""
+        zone = self.zone_of(name) or names.ROOT
+        node = self.find(name, zone)
+        if node is None:
+            return "no object of that name"
+        if node.ptr:
+            return "address of " + ", ".join(names.to_text(owner)[:-1] for owner in node.ptr)
+        labels = [label.decode("ascii", "replace") for label in names.labels(name[: len(name) - len(zone)])]
+        match labels:
+            case [*_, service, namespace, "svc"] if f"{namespace}/{service}" in self._services:
+                kind = "Service" if len(labels) == 3 else "endpoint or port of Service"
+                return f"{kind} {namespace}/{service}"
+            case [_, namespace, "pod"]:
+                holders = [key for a in (*node.a, *node.aaaa) for key in self._pods.get(a, ())]
+                return f"Pod {', '.join(holders)}" if holders else f"address of a Pod in {namespace}"
+            case [namespace, "svc" | "pod"]:
+                return f"Namespace {namespace}"
+        return "the zone itself"
+
     # ---- the zone's own name servers -------------------------------------------------------------------
 
     def name_servers(self) -> list[bytes]:
         """Relative names of the Services behind which this server stands; `ns.dns` where there is none."""
         found = [owner for address in self.addresses for owner in self._addresses.endpoint_names(address)]
         return list(dict.fromkeys(names.join(names.labels(owner)[1:]) for owner in found)) or [_NS_DNS]
+
+    @property
+    def served_by_service(self) -> bool:
+        return self.name_servers() != [_NS_DNS]
 
     def _own_node(self) -> Node:
         servers = self.name_servers()

@@ -6,16 +6,19 @@ Thin and blocking: the planner decides, this runs. All calls come from one threa
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 import structlog
 
 from fairway.kernel.conntrack import Conntrack
 from fairway.kernel.iptables import Iptables
+from fairway.metrics import Figure
 from fairway.proxy.changes import PortState
 from fairway.proxy.flow_cleaning import FlowCleaner
+from fairway.proxy.flow_counting import FlowCounter
 from fairway.proxy.iptables.comparison import differing
+from fairway.proxy.iptables.describe import describe
 from fairway.proxy.iptables.plan import Planner
 from fairway.proxy.iptables.restore import difference_text, everything_text, removal_text
 from fairway.proxy.iptables.saved import Saved, is_ours, parse
@@ -26,7 +29,6 @@ from fairway.proxy.settings import Settings
 log = structlog.get_logger()
 
 _UNKNOWN = -1
-_VERSIONS = {Family.IPV4: 4, Family.IPV6: 6}
 # Looking at everything may take this part of all time; with 10,000 Services one look takes a second.
 _SHARE = 20
 _LIBERAL, _LOCALNET = "net/netfilter/nf_conntrack_tcp_be_liberal", "net/ipv4/conf/all/route_localnet"
@@ -49,6 +51,7 @@ class Applier:
     ) -> None:
         self._kernel, self._clock = kernel, clock
         self._flows = FlowCleaner(kernel.conntrack, kernel.local_addresses)
+        self._connections = FlowCounter(kernel.conntrack, kernel.local_addresses).count
         self._planner = Planner(settings, Host())
         self._settings = settings
         # The generation that our last transaction made.
@@ -103,10 +106,18 @@ class Applier:
         self._generation = generation
         return True
 
+    def describe(self, service: str) -> str:
+        """The rules of a Service, and the connections that use it right now."""
+        ports = self._planner.port_plans(service)
+        return describe(service, ports, self._planner.settings.classic, self._connections)
+
+    def figures(self) -> Iterator[Figure]:
+        return self._flows.figures()
+
     def remove(self) -> None:
         """Leave nothing behind, but what the kubelet has made or others' rules jump to."""
         iptables = self._kernel.iptables
-        for version in _VERSIONS.values():
+        for version in (family.version for family in Family):
             chains = iptables.chains(version)
             if any(is_ours((table, name)) for table, known in chains.items() for name in known):
                 iptables.restore(version, removal_text(parse(iptables.save(version))))
@@ -118,7 +129,7 @@ class Applier:
         self._generation = _UNKNOWN
         for family, text in texts.items():
             if text:
-                iptables.restore(_VERSIONS[family], text)
+                iptables.restore(family.version, text)
         # Any more than ours, and someone else has been there, too.
         commits = sum(text.count("COMMIT\n") for text in texts.values())
         if iptables.generation() == before + commits:
@@ -132,7 +143,7 @@ class Applier:
         return ""
 
     def _saved(self, family: Family) -> Saved:
-        return parse(self._kernel.iptables.save(_VERSIONS[family]))
+        return parse(self._kernel.iptables.save(family.version))
 
     def _host(self) -> Host:
         addresses = self._kernel.local_addresses() if self._settings.nodeport_addresses else ()

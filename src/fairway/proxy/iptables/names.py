@@ -12,6 +12,7 @@ import hashlib
 import re
 
 from fairway.proxy.model import Endpoint, ServicePortName
+from fairway.proxy.spelling import spell_address
 
 SERVICES, NODEPORTS, EXTERNAL = "KUBE-SERVICES", "KUBE-NODEPORTS", "KUBE-EXTERNAL-SERVICES"
 POSTROUTING, MARK_MASQ, MARK_DROP = "KUBE-POSTROUTING", "KUBE-MARK-MASQ", "KUBE-MARK-DROP"
@@ -37,9 +38,7 @@ def port_name(name: ServicePortName, classic: bool = False) -> str:
 
 
 def endpoint_text(endpoint: Endpoint) -> str:
-    """`10.244.1.5:80`, `[fd00::5]:80`."""
-    ip = f"[{endpoint.ip}]" if ":" in endpoint.ip else endpoint.ip
-    return f"{ip}:{endpoint.port}"
+    return spell_address(endpoint.ip, endpoint.port)
 
 
 class Chains:

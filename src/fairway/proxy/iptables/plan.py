@@ -80,6 +80,11 @@ class Planner:
         """The chains of one Service port after the other."""
         return self._families[family].port_chains()
 
+    def port_plans(self, service: str) -> list[tuple[PortState, PortPlan]]:
+        """What is known of each port of one Service, and what is planned for it."""
+        known = self._ports.get(service, {})
+        return [(state, self._families[name.family].plan(name)) for name, state in known.items()]
+
     def udp_expectations(self) -> Iterator[Expectation]:
         for states in self._ports.values():
             for name, state in states.items():
@@ -117,6 +122,9 @@ class _FamilyPlan:
     def port_chains(self) -> Iterator[Mapping[Chain, Rules]]:
         for plan in self._plans.values():
             yield {("nat", name): rules for name, rules in plan.chains}
+
+    def plan(self, name: ServicePortName) -> PortPlan:
+        return self._plans.get(name, NOTHING)
 
     def _take(self, name: ServicePortName, state: PortState | None) -> None:
         before = self._states.pop(name, None)

@@ -14,8 +14,11 @@ from dataclasses import dataclass
 from fairway.kernel.conntrack import Conntrack
 from fairway.kernel.dummy_device import DummyDevice
 from fairway.kernel.ipvs import Ipvs
+from fairway.metrics import Figure
 from fairway.proxy.changes import PortState
 from fairway.proxy.flow_cleaning import FlowCleaner
+from fairway.proxy.flow_counting import FlowCounter
+from fairway.proxy.ipvs.describe import describe
 from fairway.proxy.ipvs.filtering import Filtering
 from fairway.proxy.ipvs.frontends import Surroundings
 from fairway.proxy.ipvs.plan import Difference, Planner
@@ -67,6 +70,14 @@ class Applier:
         self._cleaner = FlowCleaner(kernel.conntrack, lambda: self._planner.around.addresses)
         # Looking for others' changes takes at most these parts of the time, however many Services there are.
         self._quick, self._thorough = Budget(clock, 1 / 20), Budget(clock, 1 / 50)
+
+    def describe(self, service: str) -> str:
+        """What is programmed for a Service, and the connections that use it right now."""
+        counter = FlowCounter(self._kernel.conntrack, lambda: self._planner.around.addresses)
+        return describe(service, DEVICE, self._planner.of(service), counter.count)
+
+    def figures(self) -> Iterator[Figure]:
+        return self._cleaner.figures()
 
     @property
     def settings(self) -> Settings:

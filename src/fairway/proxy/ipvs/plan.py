@@ -26,7 +26,7 @@ from fairway.proxy.ipvs.frontends import (
 )
 from fairway.proxy.ipvs.rules import MARK_BITS, mark_shift
 from fairway.proxy.ipvs.sets import Member
-from fairway.proxy.model import Protocol, ServicePortName
+from fairway.proxy.model import Protocol, ServicePort, ServicePortName
 from fairway.proxy.stale_flows import Expectation
 
 T = TypeVar("T")
@@ -83,6 +83,13 @@ class Planner:
     def server(self, frontend: Frontend) -> Server | None:
         plan = self._holder(frontend)
         return plan.server if plan else None
+
+    def of(self, service: str) -> Iterator[tuple[ServicePort, list[tuple[Frontend, Server | None]]]]:
+        """Each port of a Service with its frontends, and the servers there if they are its own."""
+        for name in self._ports.get(service, ()):
+            claimed = [(frontend, self._claims[frontend][0]) for frontend in self._wanted[name]]
+            own = [(frontend, c.plan.server if c.name == name else None) for frontend, c in claimed]
+            yield self._states[name].port, own
 
     def addresses(self) -> frozenset[str]:
         return frozenset(self._addresses)

@@ -16,12 +16,12 @@ from fairway.kernel.nftables import Contents, Nftables, NftablesError, Transacti
 from fairway.metrics import Figure
 from fairway.proxy.changes import PortState
 from fairway.proxy.flow_cleaning import FlowCleaner
+from fairway.proxy.flow_counting import FlowCounter
 from fairway.proxy.model import Family
 from fairway.proxy.nftables import ruleset
 from fairway.proxy.nftables.describe import describe
-from fairway.proxy.nftables.elements import Frontend
 from fairway.proxy.nftables.layout import LAYOUT, Layout
-from fairway.proxy.nftables.plan import Planner
+from fairway.proxy.nftables.plan import Planner, PortPlan
 from fairway.proxy.nftables.sync import remove, replace, synchronise
 from fairway.proxy.nftables.transaction import Transaction
 from fairway.proxy.programming import Watch
@@ -46,6 +46,7 @@ class Applier:
     def __init__(self, kernel: Kernel, settings: Settings, node: str, layout: Layout = LAYOUT) -> None:
         self._kernel, self._layout = kernel, layout
         self._flows = FlowCleaner(kernel.conntrack, kernel.local_addresses)
+        self.connections = FlowCounter(kernel.conntrack, kernel.local_addresses).count
         self._planner = Planner(settings, node, layout)
         # The generation that our last transaction made, and what the constant part looked like then.
         self._generation = _UNKNOWN
@@ -101,20 +102,13 @@ class Applier:
 
     def describe(self, service: str) -> str:
         """What is programmed for a Service, and the connections that use it right now."""
-        return describe(service, self._planner.port_plans(service), self.settings, self._connections)
+        return describe(service, self.port_plans(service), self.settings, self.connections)
+
+    def port_plans(self, service: str) -> list[PortPlan]:
+        return self._planner.port_plans(service)
 
     def figures(self) -> Iterator[Figure]:
         return self._flows.figures()
-
-    def _connections(self, frontend: Frontend) -> tuple[int, int]:
-        version = 4 if frontend.family is Family.IPV4 else 6
-        is_node_port = frontend.address == frontend.family.unspecified
-        address = "" if is_node_port else frontend.address
-        flows = self._kernel.conntrack.tracked(version, frontend.protocol, address, frontend.port)
-        if is_node_port:
-            local = self._kernel.local_addresses()
-            flows = [flow for flow in flows if flow.address in local]
-        return len(flows), sum(flow.size for flow in flows)
 
     def remove(self) -> None:
         """Leave nothing behind."""

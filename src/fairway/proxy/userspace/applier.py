@@ -6,15 +6,17 @@ blocking; all calls come from one thread.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Iterator
 
 import structlog
 
 from fairway.kernel.local_delivery import LocalDelivery
+from fairway.metrics import Figure
 from fairway.proxy.nftables.applier import Applier as Rules
 from fairway.proxy.programming import Changes
 from fairway.proxy.settings import Settings
 from fairway.proxy.userspace.channel import Relays
+from fairway.proxy.userspace.describe import describe
 from fairway.proxy.userspace.messages import Bound, Listener
 from fairway.proxy.userspace.plan import Planner, redirected
 
@@ -62,6 +64,16 @@ class Applier:
     def is_intact(self) -> bool:
         return self._relays.is_alive() and self._delivery.is_there() and self._rules.is_intact()
 
+    def describe(self, service: str) -> str:
+        """What is programmed for a Service, and the connections that use it right now."""
+        known = {state.port.name: state for state in self._planner.states.get(service, ())}
+        plans = [(known.get(plan.state.port.name), plan) for plan in self._rules.port_plans(service)]
+        ports = [(state, plan) for state, plan in plans if state is not None]
+        return describe(service, ports, self._bound, self._rules.connections)
+
+    def figures(self) -> Iterator[Figure]:
+        return self._rules.figures()
+
     def remove(self) -> None:
         """Also cuts connections: they are the relay's."""
         self._rules.remove()
@@ -71,7 +83,7 @@ class Applier:
     def _serve(self, listeners: tuple[Listener, ...]) -> None:
         for listener, bound in zip(listeners, self._relays.serve(listeners), strict=True):
             if not bound.port:
-                log.error("the relay could not open a port; the Service will be refused", key=listener.key)
+                log.error("the relay could not open a port; the Service leads nowhere", key=listener.key)
             self._bound[listener.key] = bound
 
     def _forget(self, keys: tuple[str, ...]) -> None:

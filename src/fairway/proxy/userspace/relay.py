@@ -172,6 +172,8 @@ def main() -> None:
     loop = Loop()
     Control(loop, Relay(loop), socket.socket(fileno=int(sys.argv[1])))
     loop.run()
+    # Sockets must close with the process, not before it: that is how the proxy knows that it has ended.
+    os._exit(0)
 
 
 def _detach() -> None:

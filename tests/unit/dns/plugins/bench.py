@@ -20,6 +20,9 @@ class NoCluster:
     def fills(self, zone: Zone) -> bool:
         return True
 
+    def recalls(self, zone: Zone) -> bool:
+        return False
+
     def attach(self, zone: Zone) -> None:
         zone.flush()
 

@@ -80,7 +80,7 @@ def test_port_names_of_a_virtual_ip_have_no_addresses_of_their_own() -> None:
 def test_names_above_existing_ones_exist() -> None:
     world = World()
     world.put(service())
-    for name in ("cluster.local.", "svc", "prod.svc", "_tcp.web.prod.svc", "dns", "pod", "prod.pod"):
+    for name in ("svc", "prod.svc", "_tcp.web.prod.svc", "dns", "pod", "prod.pod"):
         assert answers(world, name, "TXT") == ["NODATA"], name
 
 
@@ -268,10 +268,11 @@ def test_pods_are_named_after_their_addresses_in_namespaces_that_exist() -> None
         "10-1-2-3.nowhere.pod",
         "10-1-2.prod.pod",
         "300-1-2-3.prod.pod",
-        "x.10-1-2-3.prod.pod",
+        "x.y.z.10-1-2-3.prod.pod",
         "a.prod.pod",
     ):
         assert answers(world, name) == ["NXDOMAIN"], name
+    assert answers(world, "x.10-1-2-3.prod.pod") == ["NODATA"]
     assert answers(world, "10-1-2-3.prod.pod", "SRV") == ["NODATA"]
 
 
@@ -326,7 +327,7 @@ def test_a_protocol_without_underscore_is_understood() -> None:
     world = World()
     world.put(service())
     assert answers(world, "_http.tcp.web.prod.svc", "SRV") != ["NXDOMAIN"]
-    assert answers(world, "http._tcp.web.prod.svc", "SRV") == ["NXDOMAIN"]
+    assert answers(world, "http._tcp.web.prod.svc", "SRV") == ["NODATA"]
 
 
 # ---- which names there are at all ----------------------------------------------------------------------
@@ -376,3 +377,29 @@ def test_without_endpoints_only_services_have_names() -> None:
     world.put(service(), piece(endpoint("10.244.0.1", hostname="a")))
     assert answers(world, "web.prod.svc") != ["NXDOMAIN"]
     assert answers(world, "a.web.prod.svc") == ["NXDOMAIN"]
+
+
+def test_an_alias_does_not_name_what_the_settings_keep_back() -> None:
+    chosen = replace(SETTINGS, namespaces=frozenset({"prod"}))
+    for settings in (chosen, replace(SETTINGS, endpoints=False)):
+        world = World(settings)
+        world.namespace("hidden")
+        world.put(service("set", namespace="hidden", clusterIP="None", clusterIPs=["None"]))
+        world.put(external("alias", "set.hidden.svc.cluster.local"))
+        assert answers(world, "alias.prod.svc", "A") == ["NODATA"]
+        assert answers(world, "alias.prod.svc", "SRV") == ["NODATA"]
+        assert answers(world, "alias.prod.svc", "CNAME") != ["NODATA"]
+
+
+def test_behind_an_acl_an_alias_tells_nothing_but_addresses() -> None:
+    world = World(replace(SETTINGS, guarded=True))
+    world.put(service(), external("alias", "web.prod.svc.cluster.local"))
+    assert len(answers(world, "alias.prod.svc", "A")) == 2
+    for rdtype in ("AAAA", "SRV", "MX"):
+        assert answers(world, "alias.prod.svc", rdtype) == ["NODATA"]
+
+
+def test_port_names_carry_addresses_in_blocks_that_were_cut_to_measure() -> None:
+    world = World(replace(SETTINGS, endpoints=False))
+    world.put(service())
+    assert answers(world, "_http._tcp.web.prod.svc", "A") == ["_http._tcp.web.prod.svc A 10.96.0.7"]

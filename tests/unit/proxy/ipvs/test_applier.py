@@ -319,3 +319,14 @@ def test_whatever_the_order_of_changes_the_kernel_ends_as_if_it_were_the_first(s
     assert picture(node) == picture(other)
     node.start()
     assert picture(node) == picture(other)
+
+
+def test_what_is_programmed_for_a_service_can_be_read(node: Node) -> None:
+    text = node.applier.describe("default/web")
+    assert "virtual servers of IPVS; kube-ipvs0 holds its addresses" in text
+    assert "cluster IP 10.96.0.80:80, connections now: 0" in text
+    assert "    TCP  10.96.0.80:80 rr\n      -> 10.244.0.1:9376  Masq\n      -> 10.244.0.2:9376  Masq" in text
+    assert f"    TCP  {OWN}:30061 rr" in text
+    change(node, [])
+    assert "no endpoint is ready" in node.applier.describe("default/web")
+    assert node.applier.describe("default/other") == ""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from fairway.proxy.changes import Tracker
+from fairway.proxy.model import Family, Protocol
 from fairway.proxy.nftables.describe import describe
-from fairway.proxy.nftables.elements import Frontend
 from fairway.proxy.nftables.plan import Planner
 from fairway.proxy.settings import Settings
 from fairway.proxy.topology import Place
@@ -25,8 +25,8 @@ def described(*endpoints: dict[str, Any], other: dict[str, Any] | None = None, *
     return describe("default/web", planner.port_plans("default/web"), SETTINGS, connections)
 
 
-def connections(frontend: Frontend) -> tuple[int, int]:
-    return (2, 1500) if frontend.address == "10.96.0.80" else (0, 0)
+def connections(family: Family, protocol: Protocol, address: str, port: int) -> tuple[int, int]:
+    return (2, 1500) if address == "10.96.0.80" else (0, 0)
 
 
 def test_addresses_endpoints_and_connections_are_told() -> None:

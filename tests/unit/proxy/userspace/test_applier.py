@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import pytest
 
@@ -68,9 +69,10 @@ class Node:
         rules = Rules(kernel, Settings(service_ranges=("10.96.0.0/16",)), "n1", LAYOUT)
         return Applier(rules, self.relays, self.delivery, frozenset)
 
-    def change(self, pods: list[str]) -> None:
-        self.tracker.service_changed("default/web", None, service())
-        self.tracker.slice_changed("default/web-1", None, endpoint_slice(pods))
+    def change(self, pods: Sequence[str | dict[str, Any]], **spec: Any) -> None:
+        protocol = spec.get("protocol", "TCP")
+        self.tracker.service_changed("default/web", None, service(**spec))
+        self.tracker.slice_changed("default/web-1", None, endpoint_slice(pods, protocol=protocol))
 
     def apply(self) -> None:
         self.applier.apply(self.tracker.take())

@@ -16,6 +16,7 @@ _HINFO = rdata.data(wire.HINFO, ("ANY obsoleted", "See RFC 8482"))
 
 class Any(Plugin):
     name = "any"
+    same_for_all = True
 
     def __init__(self, directives: Sequence[Directive], setup: Setup) -> None:
         super().__init__(directives, setup)

@@ -85,6 +85,7 @@ class Autopath(Plugin):
             name = base + domain
             reply = await ahead(request.asking(msgspec.structs.replace(request.query, name=name)))
             if reply is not None and reply.rcode != wire.NXDOMAIN:
+                request.note(f"autopath: found as {names.to_text(name)}")
                 return reply if name == request.query.name else _behind_cname(reply, request.query.name, name)
             first = first or reply
         return first

@@ -15,6 +15,7 @@ from fairway.dns.wire import Reply
 
 class BufSize(Plugin):
     name = "bufsize"
+    same_for_all = True
 
     def __init__(self, directives: Sequence[Directive], setup: Setup) -> None:
         super().__init__(directives, setup)

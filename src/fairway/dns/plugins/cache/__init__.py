@@ -9,7 +9,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from fairway.dns import wire
+import msgspec
+
+from fairway.dns import names, wire
 from fairway.dns.arguments import in_zones, overlap
 from fairway.dns.corefile import Directive
 from fairway.dns.plugin import Handler, Plugin, Request, Setup
@@ -23,6 +25,7 @@ _UNCACHED = (wire.AXFR, wire.IXFR, wire.ANY)
 
 class Cache(Plugin):
     name = "cache"
+    same_for_all = True
 
     def __init__(self, directives: Sequence[Directive], setup: Setup) -> None:
         super().__init__(directives, setup)
@@ -31,6 +34,7 @@ class Cache(Plugin):
         self._metrics = setup.around.metrics
         self._positive = Store(self.options.success.capacity)
         self._negative = Store(self.options.denial.capacity)
+        self._label = ",".join(names.to_text(zone) for zone in self.options.zones)
         self._refreshing: dict[Key, asyncio.Task[Reply | None]] = {}
 
     def passes(self, zone: Zone) -> bool:
@@ -54,29 +58,40 @@ class Cache(Plugin):
         key = (request.name, query.type, query.do, bool(query.flags & wire.CD))
         entry = self._positive.get(key) or self._negative.get(key)
         if entry is None:
-            self._metrics.cache_misses += 1
+            self._metrics.cache_misses[self._label] += 1
             return await self._fetch(key, request, ahead)
         return await self._serve_entry(key, entry, request, ahead)
 
     async def _serve_entry(self, key: Key, entry: Entry, request: Request, ahead: Handler) -> Reply | None:
         left = entry.until - self._clock()
         if left > 0:
-            self._metrics.cache_hits += 1
+            self._count_hit(entry)
+            request.note(f"cache: {entry.ttl - left:.0f} s old, {left:.0f} s left")
             entry.hits += 1
             if self._wants_prefetch(entry, left):
                 self._refresh(key, request, ahead)
-            return entry.answer(request.query, int(left) if left >= 1 else 1)
+            return self._aged(entry.answer(request.query, int(left) if left >= 1 else 1), left)
         if -left > self.options.stale:
-            self._metrics.cache_misses += 1
+            self._metrics.cache_misses[self._label] += 1
             return await self._fetch(key, request, ahead)
         return await self._serve_stale(key, entry, request, ahead)
+
+    def _count_hit(self, entry: Entry) -> None:
+        kind = "success" if entry.reply.rcode == wire.NOERROR and entry.reply.answer else "denial"
+        self._metrics.cache_hits[self._label, kind] += 1
+
+    def _aged(self, reply: Reply, left: float) -> Reply:
+        """The answer is the same until its TTL changes. With `prefetch` every question has to be counted."""
+        if self.options.prefetch or left < 1:
+            return reply
+        return msgspec.structs.replace(reply, repeat=left - int(left))
 
     def _wants_prefetch(self, entry: Entry, left: float) -> bool:
         options = self.options
         return 0 < options.prefetch <= entry.hits and left <= entry.ttl * options.prefetch_part
 
     async def _serve_stale(self, key: Key, entry: Entry, request: Request, ahead: Handler) -> Reply | None:
-        self._metrics.cache_hits += 1
+        self._count_hit(entry)
         if self.options.verify:
             fresh = await self._fetch(key, request, ahead)
             if fresh is not None and fresh.rcode != wire.SERVFAIL:

@@ -16,6 +16,7 @@ from fairway.dns.zone.zone import Zone
 
 class Chaos(Plugin):
     name = "chaos"
+    same_for_all = True
     any_class = True
 
     def __init__(self, directives: Sequence[Directive], setup: Setup) -> None:

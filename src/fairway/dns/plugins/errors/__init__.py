@@ -36,6 +36,7 @@ class Pattern:
 
 class Errors(Plugin):
     name = "errors"
+    same_for_all = True
 
     def __init__(self, directives: Sequence[Directive], setup: Setup) -> None:
         super().__init__(directives, setup)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from fairway.dns import names
+from fairway.dns import names, rdata
 from fairway.dns.arguments import duration, host_port, integer, zone_or_network, zones
 from fairway.dns.corefile import Directive
 
-_PORT = 53
+_PORT, _TLS_PORT = 53, 853
 _POLICIES = ("random", "round_robin", "sequential")
-_SECURE = ("tls://", "https://", "grpc://")
+_UNSPOKEN = ("https://", "grpc://", "quic://")
 
 
 @dataclass(frozen=True)
@@ -31,14 +31,36 @@ class Options:
     health_recurse: bool = True
     max_concurrent: int = 0
     expire: float = 10.0
+    most_idle: int = 0
+    secure: tuple[tuple[str, int, str], ...] = ()
+    """Servers that are spoken to over TLS, with the name their certificate must have, if one is given."""
+    tls_name: str = ""
+    tls_files: tuple[str, ...] = ()
+    """Certificate and key to show, and authorities to trust: in the order of CoreDNS's `tls`."""
+    fail_fast: bool = False
+    failover: frozenset[int] = frozenset()
+    """Answers on which the next server is asked."""
+    next: frozenset[int] = frozenset()
+    """Answers on which the plugins behind are asked."""
+
+    def tls_name_of(self, host: str, port: int) -> str | None:
+        """The name to expect from a server; None if it is spoken to in the clear."""
+        return first_name(name or self.tls_name or host for *at, name in self.secure if at == [host, port])
 
 
 def parse(directive: Directive, read_file: Callable[[str], str]) -> Options:
     if len(directive.args) < 2:
         raise directive.wrong_arguments()
     origin = zone_or_network(directive, directive.args[0])
-    to = [server for arg in directive.args[1:] for server in _servers(directive, arg, read_file)]
-    options = Options(origin[0], tuple(dict.fromkeys(to)))
+    to: list[tuple[str, int]] = []
+    secure: list[tuple[str, int, str]] = []
+    for arg in directive.args[1:]:
+        if arg.startswith("tls://"):
+            secure.append(_secure_server(directive, arg))
+            to.append(secure[-1][:2])
+        else:
+            to += _servers(directive, arg, read_file)
+    options = Options(origin[0], tuple(dict.fromkeys(to)), secure=tuple(secure))
     if not options.to:
         raise directive.error("plugin/forward: no nameservers found")
     for line in directive.body:
@@ -49,9 +71,23 @@ def parse(directive: Directive, read_file: Callable[[str], str]) -> Options:
     return options
 
 
+def first_name(found: Iterator[str]) -> str | None:
+    return next(found, None)
+
+
+def _secure_server(directive: Directive, text: str) -> tuple[str, int, str]:
+    """`tls://9.9.9.9`, `tls://9.9.9.9:8853`, `tls://9.9.9.9%dns.quad9.net`."""
+    rest, _, name = text.removeprefix("tls://").partition("%")
+    host, port = host_port(directive, rest, _TLS_PORT)
+    try:
+        return str(ipaddress.ip_address(host)), port, name
+    except ValueError:
+        raise directive.error(f"plugin/forward: not an IP address: '{text}'") from None
+
+
 def _servers(directive: Directive, text: str, read_file: Callable[[str], str]) -> list[tuple[str, int]]:
-    if text.startswith(_SECURE):
-        raise directive.error(f"plugin/forward: '{text}': only plain DNS is spoken to upstream servers")
+    if text.startswith(_UNSPOKEN):
+        raise directive.error(f"plugin/forward: '{text}': only DNS over UDP, TCP and TLS is spoken")
     host, port = host_port(directive, text.removeprefix("dns://"), _PORT)
     try:
         return [(str(ipaddress.ip_address(host)), port)]
@@ -97,6 +133,21 @@ def _policy(options: Options, line: Directive) -> Options:
     return replace(options, policy=line.args[0])
 
 
+def _tls(options: Options, line: Directive) -> Options:
+    if len(line.args) > 3:
+        raise line.wrong_arguments()
+    return replace(options, tls_files=line.args)
+
+
+def _rcodes(line: Directive) -> frozenset[int]:
+    if not line.args:
+        raise line.wrong_arguments()
+    try:
+        return frozenset(rdata.rcode_number(arg.upper()) for arg in line.args)
+    except rdata.RecordError as error:
+        raise line.error(f"plugin/forward: {error}") from None
+
+
 def _health_check(options: Options, line: Directive) -> Options:
     if not line.args:
         raise line.wrong_arguments()
@@ -122,4 +173,10 @@ _READERS: dict[str, Callable[[Options, Directive], Options]] = {
     "max_concurrent": lambda options, line: replace(options, max_concurrent=integer(line, line.one())),
     "expire": lambda options, line: replace(options, expire=duration(line, line.one())),
     "health_check": _health_check,
+    "tls": _tls,
+    "tls_servername": lambda options, line: replace(options, tls_name=line.one()),
+    "max_idle_conns": lambda options, line: replace(options, most_idle=integer(line, line.one())),
+    "failfast_all_unhealthy_upstreams": _flag("fail_fast"),
+    "failover": lambda options, line: replace(options, failover=_rcodes(line)),
+    "next": lambda options, line: replace(options, next=_rcodes(line)),
 }

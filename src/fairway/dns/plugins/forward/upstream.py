@@ -1,4 +1,4 @@
-"""One upstream server: a question over UDP or TCP and the answer that belongs to it, and nothing else.
+"""One upstream server: a question over UDP, TCP or TLS and the answer that belongs to it, and nothing else.
 
 Every UDP question leaves from a fresh socket, so with a random port and id (RFC 5452); the socket is
 connected, so only the server itself can answer, and a closed port shows at once.
@@ -7,14 +7,16 @@ connected, so only the server itself can answer, and a closed port shows at once
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import secrets
 import socket
+import ssl
+from collections import Counter
 
 import structlog
 
 from fairway.dns import wire
 from fairway.dns.layout import WireError
+from fairway.dns.plugins.forward.connections import ERRORS, Connections
 from fairway.dns.plugins.forward.options import Options
 from fairway.dns.wire import Query, Reply
 
@@ -29,12 +31,20 @@ class UpstreamError(Exception):
 
 
 class Upstream:
-    def __init__(self, host: str, port: int, options: Options) -> None:
+    def __init__(
+        self, host: str, port: int, options: Options, health_failures: Counter[str] | None = None
+    ) -> None:
         self.host = host
         self.port = port
+        self.name = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        self._health_failures: Counter[str] = Counter() if health_failures is None else health_failures
         self._options = options
         self._fails = 0
         self._probe: asyncio.Task[None] | None = None
+        name = options.tls_name_of(host, port)
+        self.secure = name is not None
+        tls = _tls_context(options) if self.secure else None
+        self._connections = Connections(host, port, tls, name or "", options.expire, options.most_idle)
 
     # ---- health ----------------------------------------------------------------------------------------
 
@@ -57,15 +67,18 @@ class Upstream:
         while self.down:
             await asyncio.sleep(self._options.health_interval)
             query = Query(secrets.randbits(16), self._options.health_domain, wire.NS, flags=flags)
-            ask = self.over_tcp if self._options.force_tcp else self.over_udp
-            with contextlib.suppress(UpstreamError):
+            ask = self.over_tcp if self._options.force_tcp or self.secure else self.over_udp
+            try:
                 await ask(query)
                 self._fails = 0
+            except UpstreamError:
+                self._health_failures[self.name] += 1
         log.info("upstream is up again", server=f"{self.host}:{self.port}")
 
     def close(self) -> None:
         if self._probe:
             self._probe.cancel()
+        self._connections.close()
 
     # ---- exchanges -------------------------------------------------------------------------------------
 
@@ -94,18 +107,22 @@ class Upstream:
                 return reply
 
     async def over_tcp(self, query: Query) -> Reply:
+        """Over a connection; with TLS where the server is one for that."""
         try:
             async with asyncio.timeout(_TCP_PATIENCE):
-                reader, writer = await asyncio.open_connection(self.host, self.port)
-                try:
-                    message = wire.write_query(query)
-                    writer.write(len(message).to_bytes(2, "big") + message)
-                    size = int.from_bytes(await reader.readexactly(2), "big")
-                    reply = wire.read_reply(await reader.readexactly(size), query)
-                finally:
-                    writer.close()
-        except (OSError, EOFError, TimeoutError, WireError) as error:
+                reply = await self._connections.ask(query)
+        except ERRORS as error:
             raise UpstreamError(str(error)) from None
         if reply is None:
             raise UpstreamError("the answer belongs to another question")
         return reply
+
+
+def _tls_context(options: Options) -> ssl.SSLContext:
+    """Certificates are always checked: against the system's authorities, or those of the Corefile."""
+    files = options.tls_files
+    context = ssl.create_default_context(cafile=files[-1] if len(files) in (1, 3) else None)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    if len(files) >= 2:
+        context.load_cert_chain(files[0], files[1])
+    return context

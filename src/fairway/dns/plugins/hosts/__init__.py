@@ -26,6 +26,7 @@ _TTL, _RELOAD = 3600, 5.0
 
 class Hosts(Plugin):
     name = "hosts"
+    same_for_all = True
 
     def __init__(self, directives: Sequence[Directive], setup: Setup) -> None:
         super().__init__(directives, setup)
@@ -74,6 +75,7 @@ class Hosts(Plugin):
             return await ahead(request)
         records = self._records(request)
         if records is not None:
+            request.note(f"hosts: {self._file} or the Corefile")
             return Reply(wire.NOERROR, records, flags=wire.AA)
         # Addresses that nobody wrote down here are never this file's to deny.
         if request.query.type == wire.PTR or in_zones(request.name, self._fallthrough):

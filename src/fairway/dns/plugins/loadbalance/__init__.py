@@ -17,11 +17,14 @@ from fairway.dns.wire import Record, Reply
 from fairway.dns.zone.zone import Zone
 
 _SHUFFLED = (wire.A, wire.AAAA, wire.MX)
+_SAME_ORDER = 0.05
+"""Seconds for which an order may stay: clients spread over the orders of a second."""
 _UNTOUCHED = (wire.AXFR, wire.IXFR)
 
 
 class LoadBalance(Plugin):
     name = "loadbalance"
+    same_for_all = True
 
     def __init__(self, directives: Sequence[Directive], setup: Setup) -> None:
         super().__init__(directives, setup)
@@ -38,8 +41,10 @@ class LoadBalance(Plugin):
         reply = await ahead(request)
         if reply is None or reply.rcode or request.query.type in _UNTOUCHED:
             return reply
+        answer = shuffled(reply.answer)
+        repeat = reply.repeat if answer is reply.answer else min(reply.repeat, _SAME_ORDER)
         return msgspec.structs.replace(
-            reply, answer=shuffled(reply.answer), additional=shuffled(reply.additional)
+            reply, answer=answer, additional=shuffled(reply.additional), repeat=repeat
         )
 
 

@@ -15,6 +15,7 @@ from fairway.dns import names, wire
 from fairway.dns.arguments import in_zones, zones
 from fairway.dns.corefile import Directive
 from fairway.dns.plugin import Handler, Plugin, Request, Setup
+from fairway.dns.plugins.log.format import is_format, line
 from fairway.dns.rdata import rcode_text, type_text
 from fairway.dns.wire import Reply
 
@@ -26,6 +27,8 @@ _CLASSES = ("success", "denial", "error", "all")
 class Rule:
     zones: tuple[bytes, ...]
     classes: frozenset[str]
+    format: str = ""
+    """Empty: key=value."""
 
 
 class Log(Plugin):
@@ -42,11 +45,14 @@ class Log(Plugin):
         reply = await ahead(request)
         rule = next((rule for rule in self._rules if in_zones(request.name, rule.zones)), None)
         if rule and rule.classes & {"all", _class(reply)}:
-            self._say(request, reply, self._clock() - begin)
+            self._say(rule, request, reply, self._clock() - begin)
         return reply
 
-    def _say(self, request: Request, reply: Reply | None, seconds: float) -> None:
+    def _say(self, rule: Rule, request: Request, reply: Reply | None, seconds: float) -> None:
         query = request.query
+        if rule.format:
+            log.info(line(rule.format, request, reply, seconds))
+            return
         log.info(
             "question",
             client=f"{request.client}:{request.port}",
@@ -66,15 +72,16 @@ def _class(reply: Reply | None) -> str:
     return "success" if reply.rcode == wire.NOERROR and reply.answer else "denial"
 
 
-def _rule(line: Directive, setup: Setup) -> Rule:
+def _rule(directive: Directive, setup: Setup) -> Rule:
     classes: set[str] = set()
-    for inner in line.body:
+    for inner in directive.body:
         wrong = [arg for arg in inner.args if arg not in _CLASSES]
         if inner.name != "class" or not inner.args or wrong:
             raise inner.unknown_property("log") if inner.name != "class" else inner.wrong_arguments()
         classes |= set(inner.args)
-    # A format may follow the zone; lines here are key=value, so it has nothing to say.
-    return Rule(zones(line, line.args[:1], setup.zones), frozenset(classes or {"all"}))
+    args = list(directive.args)
+    pattern = args.pop() if args and is_format(args[-1]) else ""
+    return Rule(zones(directive, args, setup.zones), frozenset(classes or {"all"}), pattern)
 
 
 PLUGIN = Log

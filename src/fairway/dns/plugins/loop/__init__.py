@@ -32,6 +32,7 @@ class LoopError(Exception):
 
 class Loop(Plugin):
     name = "loop"
+    same_for_all = True
 
     def __init__(self, directives: Sequence[Directive], setup: Setup) -> None:
         super().__init__(directives, setup)
@@ -77,7 +78,7 @@ class Loop(Plugin):
     async def _asked(self, upstream: Upstream) -> bool:
         query = Query(secrets.randbits(16), self._name, wire.HINFO)
         try:
-            await upstream.over_udp(query)
+            await (upstream.over_tcp(query) if upstream.secure else upstream.over_udp(query))
         except UpstreamError:
             return False
         return True

@@ -14,6 +14,7 @@ from fairway.dns.wire import Reply
 
 class Minimal(Plugin):
     name = "minimal"
+    same_for_all = True
 
     def __init__(self, directives: Sequence[Directive], setup: Setup) -> None:
         super().__init__(directives, setup)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fairway.dns.exposition import text
 from fairway.dns.page_plugin import PagePlugin
 
 
@@ -11,7 +12,7 @@ class Prometheus(PagePlugin):
     address = "localhost:9153"
 
     def page(self) -> tuple[int, str]:
-        return 200, self.setup.around.metrics.text()
+        return 200, text(self.setup.around.metrics)
 
 
 PLUGIN = Prometheus

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from fairway.dns import names
 from fairway.dns.corefile import Directive
 from fairway.dns.plugin import Handler, Plugin, Request, Setup
 from fairway.dns.plugins.rewrite.options import parse
 from fairway.dns.plugins.rewrite.rules import Undo
+from fairway.dns.rdata import type_text
 from fairway.dns.wire import SILENCE, Reply
 
 
@@ -27,7 +29,7 @@ class Rewrite(Plugin):
         query = request.query
         undo: list[Undo] = []
         for rule, stops in self._rules:
-            changed = rule.apply(query)
+            changed = rule.apply(query, request)
             if changed is None:
                 continue
             query, backwards = changed
@@ -36,6 +38,7 @@ class Rewrite(Plugin):
                 break
         if not undo:
             return await ahead(request)
+        request.note(f"rewrite: asked for {names.to_text(query.name)} {type_text(query.type)}")
         reply = await ahead(request.asking(query))
         if reply is None or reply is SILENCE:
             return reply

@@ -4,6 +4,7 @@ rewrite [continue|stop] name [exact|prefix|suffix|substring|regex] FROM TO [answ
 rewrite [continue|stop] type|class FROM TO
 rewrite [continue|stop] ttl [MATCH] NAME SECONDS|MIN-MAX
 rewrite [continue|stop] rcode [MATCH] NAME FROM TO
+rewrite [continue|stop] edns0 …   (see `edns0`)
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from collections.abc import Callable
 from fairway.dns import rdata
 from fairway.dns.arguments import integer
 from fairway.dns.corefile import Directive
+from fairway.dns.plugins.rewrite import edns0
 from fairway.dns.plugins.rewrite.rules import (
     Change,
     ClassRule,
@@ -155,6 +157,7 @@ def _rcode(line: Directive, words: list[str]) -> Rule:
 
 
 _READERS: dict[str, Callable[[Directive, list[str]], Rule]] = {
+    "edns0": edns0.parse,
     "name": _name,
     "type": _type,
     "class": _class,

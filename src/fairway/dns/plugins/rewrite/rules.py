@@ -13,6 +13,7 @@ from typing import Protocol
 import msgspec
 
 from fairway.dns import names, wire
+from fairway.dns.plugin import Request
 from fairway.dns.wire import Query, Record, Reply
 
 Undo = Callable[[Reply], Reply]
@@ -21,7 +22,7 @@ Change = Callable[[str], str | None]
 
 
 class Rule(Protocol):
-    def apply(self, query: Query) -> tuple[Query, Undo] | None:
+    def apply(self, query: Query, request: Request) -> tuple[Query, Undo] | None:
         """The changed query and the way back; None if the rule doesn't concern it."""
 
 
@@ -75,7 +76,7 @@ class NameRule:
     names: tuple[Change, ...] = ()
     values: tuple[Change, ...] = ()
 
-    def apply(self, query: Query) -> tuple[Query, Undo] | None:
+    def apply(self, query: Query, request: Request) -> tuple[Query, Undo] | None:
         new = _renamed(query.key, self.change)
         if new is None:
             return None
@@ -116,7 +117,7 @@ class TypeRule:
     old: int
     new: int
 
-    def apply(self, query: Query) -> tuple[Query, Undo] | None:
+    def apply(self, query: Query, request: Request) -> tuple[Query, Undo] | None:
         if query.type != self.old:
             return None
         return msgspec.structs.replace(query, type=self.new), keep
@@ -127,7 +128,7 @@ class ClassRule:
     old: int
     new: int
 
-    def apply(self, query: Query) -> tuple[Query, Undo] | None:
+    def apply(self, query: Query, request: Request) -> tuple[Query, Undo] | None:
         if query.rdclass != self.old:
             return None
         return msgspec.structs.replace(query, rdclass=self.new), keep
@@ -141,7 +142,7 @@ class TtlRule:
     low: int
     high: int
 
-    def apply(self, query: Query) -> tuple[Query, Undo] | None:
+    def apply(self, query: Query, request: Request) -> tuple[Query, Undo] | None:
         return (query, self._undo) if self.concerns(names.to_text(query.key)) is not None else None
 
     def _undo(self, reply: Reply) -> Reply:
@@ -157,7 +158,7 @@ class RcodeRule:
     old: int
     new: int
 
-    def apply(self, query: Query) -> tuple[Query, Undo] | None:
+    def apply(self, query: Query, request: Request) -> tuple[Query, Undo] | None:
         return (query, self._undo) if self.concerns(names.to_text(query.key)) is not None else None
 
     def _undo(self, reply: Reply) -> Reply:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from fairway.dns import names, rdata, wire
 from fairway.dns.arguments import in_zones, overlap, zones
@@ -69,10 +70,11 @@ class TemplatePlugin(Plugin):
 
     async def _reply(self, template: Template, request: Request, found: re.Match[str]) -> Reply:
         zone = next(zone for zone in template.zones if names.is_under(request.name, zone))
+        request.note("template: made up by a template of the Corefile")
         values = _values(request, zone, found)
         try:
             answer, authority, additional = (
-                tuple(rdata.record(text.fill(values, found)) for text in texts)
+                tuple(rdata.record(text.fill(values)) for text in texts)
                 for texts in (template.answer, template.authority, template.additional)
             )
         except rdata.RecordError:
@@ -88,17 +90,24 @@ async def _followed(request: Request, answer: tuple[Record, ...]) -> tuple[Recor
     return (await request.lookup(request, answer[-1].data, request.query.type)).answer
 
 
-def _values(request: Request, zone: bytes, found: re.Match[str]) -> dict[str, str]:
+def _values(request: Request, zone: bytes, found: re.Match[str]) -> dict[str, Any]:
     query = request.query
+    name = names.to_text(request.name)
+    rdclass = {number: text for text, number in rdata.CLASSES.items()}.get(query.rdclass, str(query.rdclass))
+    matches = [found[0], *(group or "" for group in found.groups())]
     return {
-        "Name": names.to_text(request.name),
+        "Name": name,
         "Zone": names.to_text(zone),
         "Type": rdata.type_text(query.type),
-        "Class": {number: text for text, number in rdata.CLASSES.items()}.get(
-            query.rdclass, str(query.rdclass)
-        ),
+        "Class": rdclass,
         "Remote": request.client,
-        **{f"Group.{group}": text or "" for group, text in found.groupdict().items()},
+        "Match": matches,
+        # As in CoreDNS: groups by number, and those with a name by that, too.
+        "Group": {str(number): text for number, text in enumerate(matches)}
+        | {group: text or "" for group, text in found.groupdict().items()},
+        "Question": {"Name": name, "Qtype": query.type, "Qclass": query.rdclass},
+        "Message": {"Id": query.id},
+        "Meta": {},
     }
 
 

@@ -9,6 +9,8 @@ local turns = {}
 local active = {}
 local speed = {}
 local failures = {}
+-- How many endpoints are in `failures`.
+local failing = 0
 
 local FAILURES = 3
 local SECONDS_OUT = 10
@@ -24,9 +26,10 @@ end
 
 -- Those that have not been tried for this request and have not just failed; if there is none, all.
 local function usable(endpoints, tried)
-    if next(failures) == nil and next(tried) == nil then
+    if failing == 0 and not tried then
         return endpoints
     end
+    tried = tried or {}
     local now, good, rest = ngx.now(), {}, {}
     for _, endpoint in ipairs(endpoints) do
         local name = id(endpoint)
@@ -59,6 +62,14 @@ local function least(endpoints, measure)
         end
     end
     return best
+end
+
+local function busy(name)
+    return active[name] or 0
+end
+
+local function slow(name)
+    return (speed[name] or 0) * ((active[name] or 0) + 1)
 end
 
 -- The endpoint with the highest score for this key: one that goes takes only its own keys along.
@@ -104,10 +115,10 @@ local function pick(ctx, options, endpoints)
         return by_key(endpoints, key_of(options.hash_by))
     end
     if options.balance == "least_conn" then
-        return least(endpoints, function(name) return active[name] or 0 end)
+        return least(endpoints, busy)
     end
     if options.balance == "ewma" then
-        return least(endpoints, function(name) return (speed[name] or 0) * ((active[name] or 0) + 1) end)
+        return least(endpoints, slow)
     end
     return next_in_turn(ctx.name, endpoints)
 end
@@ -117,7 +128,10 @@ local function note_failure(ctx)
     if not last or not balancer.get_last_failure() then
         return
     end
-    local known = failures[last] or { count = 0 }
+    local known = failures[last]
+    if not known then
+        known, failing = { count = 0 }, failing + 1
+    end
     known.count, known.last = known.count + 1, ngx.now()
     failures[last] = known
 end
@@ -125,7 +139,6 @@ end
 function _M.choose()
     local ctx = ngx.ctx
     local options, endpoints = ctx.options or {}, ctx.backend.endpoints
-    ctx.tried = ctx.tried or {}
     if ctx.endpoint then
         note_failure(ctx)
         _M.finished(ctx)
@@ -138,7 +151,12 @@ function _M.choose()
     end
     local chosen = pick(ctx, options, usable(endpoints, ctx.tried))
     local name = id(chosen)
-    ctx.tried[name], ctx.endpoint = true, name
+    if ctx.tried then
+        ctx.tried[name] = true
+    else
+        ctx.tried = { [name] = true }
+    end
+    ctx.endpoint = name
     active[name] = (active[name] or 0) + 1
     balancer.set_timeouts(options.connect_seconds or 5, options.send_seconds or 60, options.read_seconds or 60)
     local done, problem = balancer.set_current_peer(chosen[1], chosen[2])
@@ -163,8 +181,8 @@ function _M.done(ctx, seconds, failed)
         return
     end
     _M.finished(ctx)
-    if not failed then
-        failures[name] = nil
+    if not failed and failures[name] then
+        failures[name], failing = nil, failing - 1
     end
     if seconds then
         local known = speed[name]
