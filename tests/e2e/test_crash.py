@@ -78,8 +78,8 @@ def test_after_the_supervisor_was_killed_the_pods_go_on_and_up_finds_them(servin
 
 
 def test_down_cleans_up_after_a_supervisor_that_was_killed(tmp_path: Path) -> None:
-    before = snapshot(tmp_path)
     cluster = Cluster(tmp_path / "data")
+    before = snapshot(cluster.data)
     cluster.up("--nodes", "1")
     try:
         cluster.kubectl("apply", "-f", str(MANIFEST))
@@ -87,6 +87,6 @@ def test_down_cleans_up_after_a_supervisor_that_was_killed(tmp_path: Path) -> No
         os.kill(supervisor(cluster), signal.SIGKILL)
     finally:
         cluster.down()
-    after = snapshot(tmp_path)
+    after = snapshot(cluster.data)
     for name in before:
         assert not after[name] - before[name], f"{name} left behind"

@@ -11,8 +11,8 @@ MANIFEST = Path(__file__).parents[2] / "examples" / "01-hostnames" / "hostnames.
 
 
 def test_down_leaves_no_link_route_rule_namespace_mount_cgroup_or_process(tmp_path: Path) -> None:
-    before = snapshot(tmp_path)
     cluster = Cluster(tmp_path / "data")
+    before = snapshot(cluster.data)
     cluster.up("--nodes", "2")
     try:
         cluster.kubectl("apply", "-f", str(MANIFEST))
@@ -23,12 +23,12 @@ def test_down_leaves_no_link_route_rule_namespace_mount_cgroup_or_process(tmp_pa
             ),
             "three Pods run",
         )
-        during = snapshot(tmp_path)
+        during = snapshot(cluster.data)
         for name in ("links", "routes", "rules", "namespaces", "mounts", "cgroups", "processes"):
             assert during[name] - before[name], f"the test would not notice {name} left behind"
     finally:
         cluster.down()
-    after = snapshot(tmp_path)
+    after = snapshot(cluster.data)
     for name in before:
         assert not after[name] - before[name], f"{name} left behind"
 

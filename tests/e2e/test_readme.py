@@ -40,4 +40,6 @@ def test_the_demo_runs_to_its_end() -> None:
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "to the first answer through the virtual IP" in done.stdout
+    assert "session" in done.stdout.lower()
+    assert "Things to try" in done.stdout
     assert "down in" in done.stdout

@@ -80,7 +80,7 @@ def user() -> Iterator[User]:
 
 
 def test_a_user_without_root_runs_pods_behind_a_service_and_leaves_nothing(user: User) -> None:
-    before = snapshot(user.data.parent)
+    before = snapshot(user.data)
     user.fairway("up", "--data", str(user.data), "--port", PORT, "--detach")
     try:
         user.fairway("apply", "-f", str(MANIFEST))
@@ -89,9 +89,9 @@ def test_a_user_without_root_runs_pods_behind_a_service_and_leaves_nothing(user:
         pod = user.run("kubectl", "get", "pods", "-o", "name").splitlines()[0]
         answer = user.fairway("exec", pod, "--", "wget", "-qO-", "http://hostnames.default")
         assert answer.startswith("hostnames-")
-        during = snapshot(user.data.parent)
+        during = snapshot(user.data)
         for name in ("links", "routes", "rules", "namespaces", "mounts", "forwarding"):
             assert during[name] == before[name], f"{name} of the machine are touched"
     finally:
         user.fairway("down", "--data", str(user.data))
-    eventually(lambda: not snapshot(user.data.parent)["processes"] - before["processes"], "all has ended")
+    eventually(lambda: not snapshot(user.data)["processes"] - before["processes"], "all has ended")

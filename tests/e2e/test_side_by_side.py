@@ -25,8 +25,8 @@ def pods(cluster: Cluster) -> set[str]:
 
 
 def test_each_serves_its_own_and_outlives_the_other(tmp_path: Path) -> None:
-    before = snapshot(tmp_path)
     first, second = Cluster(tmp_path / "first"), Cluster(tmp_path / "second")
+    before = snapshot(first.data, second.data)
     try:
         for cluster in (first, second):
             cluster.up("--nodes", "1")
@@ -43,6 +43,6 @@ def test_each_serves_its_own_and_outlives_the_other(tmp_path: Path) -> None:
     finally:
         first.down()
         second.down()
-    after = snapshot(tmp_path)
+    after = snapshot(first.data, second.data)
     for name in before:
         assert not after[name] - before[name], f"{name} left behind"

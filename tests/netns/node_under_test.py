@@ -24,7 +24,7 @@ from fairway.kernel import namespaces
 from fairway.kernel.netlink import Netlink, Route, inside, opened
 from fairway.kernel.processes import bounding_set
 from fairway.nodeagent.network.node_network import NodeNetwork
-from fairway.nodeagent.network.pod_network import PodNetworks
+from fairway.nodeagent.network.pod_network import Networks, PodNetworks
 from fairway.nodeagent.objects import Pod, TokenSource
 from fairway.nodeagent.pods.environment import References
 from fairway.nodeagent.pods.manager import PodManager
@@ -120,20 +120,28 @@ class FakeDrain:
 class Node:
     """Everything of an agent but the API server's side."""
 
-    def __init__(self, data: Path, images: Path, never_masqueraded: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self,
+        data: Path,
+        images: Path,
+        never_masqueraded: tuple[str, ...] = (),
+        networks: Networks | None = None,
+    ) -> None:
         self.data = data
         self.api = FakeApi()
         self.sources = FakeSources()
         self.drain = FakeDrain()
         self.runtime = ContainerRuntime(data / "runtime")
-        self.networks = PodNetworks(IPv4Network("10.244.7.0/24"))
+        pods = PodNetworks(IPv4Network("10.244.7.0/24"))
+        self.networks = networks or pods
         self.networks.remember(data / "pods")
         exceptions = tuple(map(IPv4Network, never_masqueraded))
-        self.network = NodeNetwork("node-1", self.networks, exceptions, data)
+        self.network = NodeNetwork("node-1", pods, exceptions, data)
         self.manager = PodManager(
             NodeServices(
                 node_name="node-1",
                 pods_folder=data / "pods",
+                seccomp_folder=data / "seccomp",
                 cgroup=node_cgroup(data),
                 facts=NodeFacts(NODE_IP, ("10.96.0.10",), "cluster.local", Path("/dev/null")),
                 node_capacity=(),
@@ -223,7 +231,7 @@ class Node:
         return (runs.folder_of(container, runs.latest[container].attempt) / "log").read_text()
 
 
-async def until(condition: Callable[[], bool], what: str, seconds: float = 15.0) -> None:
+async def until(condition: Callable[[], bool], what: str, seconds: float = 60.0) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, f"still waiting: {what}"

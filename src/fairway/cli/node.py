@@ -32,6 +32,17 @@ from fairway.running import run_component
 @click.option(
     "--non-masquerade-cidr", multiple=True, help="where Pods appear with their own addresses; repeatable"
 )
+@click.option(
+    "--cni-conf-dir", type=click.Path(path_type=Path), help="use CNI plugins, configured there, for Pods"
+)
+@click.option(
+    "--cni-bin-dir",
+    type=click.Path(path_type=Path),
+    multiple=True,
+    default=("/opt/cni/bin", "/usr/lib/cni"),
+    show_default=True,
+    help="where CNI plugins are; repeatable",
+)
 @click.option("--max-pods", default=110, show_default=True)
 @click.option("--port", default=10250, show_default=True, help="port of the server for exec and logs")
 @click.option("--tls-cert-file", type=click.Path(path_type=Path, exists=True))
@@ -52,6 +63,8 @@ def command(
     cluster_domain: str,
     images: Path | None,
     non_masquerade_cidr: tuple[str, ...],
+    cni_conf_dir: Path | None,
+    cni_bin_dir: tuple[Path, ...],
     max_pods: int,
     port: int,
     tls_cert_file: Path | None,
@@ -63,7 +76,7 @@ def command(
     for cidr in non_masquerade_cidr:
         _check_network(cidr, "--non-masquerade-cidr")
     if cleanup:
-        asyncio.run(_clean_up(name, pod_cidr, data))
+        asyncio.run(_clean_up(name, pod_cidr, data, cni_bin_dir))
         return
     if kubeconfig is None or not node_ip:
         raise click.UsageError("--kubeconfig and --node-ip are needed")
@@ -77,6 +90,8 @@ def command(
         cluster_domain=cluster_domain,
         images=images,
         non_masquerade_cidrs=non_masquerade_cidr,
+        cni_conf_dir=cni_conf_dir,
+        cni_bin_dirs=cni_bin_dir,
         max_pods=max_pods,
         port=port,
         tls_certificate=tls_cert_file,
@@ -86,8 +101,8 @@ def command(
     run_component("node", run(config))
 
 
-async def _clean_up(name: str, pod_cidr: str, data: Path) -> None:
-    await remove_all_pods(data)
+async def _clean_up(name: str, pod_cidr: str, data: Path, cni_bin_dirs: tuple[Path, ...]) -> None:
+    await remove_all_pods(data, cni_bin_dirs)
     await NodeNetwork(name, PodNetworks(IPv4Network(pod_cidr)), (), data).take_down()
 
 

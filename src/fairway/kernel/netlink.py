@@ -11,17 +11,16 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from ipaddress import IPv4Interface, IPv4Network
+from ipaddress import IPv4Address, IPv4Interface, IPv4Network
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
-from fairway.kernel import namespaces
+from fairway.kernel import namespaces, netlink_orders
+from fairway.kernel import route_messages as messages
 from fairway.kernel.errors import KernelError
+from fairway.kernel.netlink_orders import Request, RequestRefused
 
-# The number that marks routes as ours (`proto 96` in `ip route`), so that we only ever delete our own.
-ROUTE_PROTOCOL = 96
 _DEFAULT = IPv4Network("0.0.0.0/0")
-_MAIN_TABLE = 254
 T = TypeVar("T")
 
 
@@ -70,14 +69,10 @@ class Netlink(Protocol):
 
 
 class KernelNetlink:
-    """The real thing: one netlink socket in the namespace it was opened in."""
+    """The real thing: one netlink socket, which stays in the namespace it was opened in."""
 
     def __init__(self, namespace: Path | None = None) -> None:
-        # pyroute2 takes 0.2 s and 20 MB to import: only those who touch the network pay for it.
-        from pyroute2 import IPRoute
-
-        # Named explicitly: pyroute2 opens a socket for each thread that uses it, wherever that thread is.
-        self._socket: Any = IPRoute(netns=os.fspath(namespace)) if namespace else IPRoute()
+        self._socket = namespaces.run_inside(namespace, _socket) if namespace else _socket()
 
     def close(self) -> None:
         self._socket.close()
@@ -85,98 +80,79 @@ class KernelNetlink:
     # -- links -----------------------------------------------------------------------------------------
 
     def links(self) -> list[Link]:
-        return [_link(message) for message in self._socket.get_links()]
+        return [_link(body) for body in self._socket.ask(messages.all_links(), dump=True)]
 
     def link(self, name: str) -> Link | None:
-        found = _quietly(lambda: self._socket.link("get", ifname=name), errno.ENODEV, what=f"look up {name}")
-        return _link(found[0]) if found else None
+        try:
+            return _link(self._socket.ask(messages.link_named(name))[0])
+        except RequestRefused as error:
+            if error.errno == errno.ENODEV:
+                return None
+            raise NetlinkError(error.errno or 0, f"look up {name}") from error
 
     def add_bridge(self, name: str) -> None:
         """With an address of its own: else it would take that of a port and change it with its ports,
         and whoever has the old one in its neighbour table would be cut off for a while.
         """
-        address = ":".join(f"{byte:02x}" for byte in (0x02, 0xFA, *os.urandom(4)))
-        _quietly(
-            lambda: self._socket.link("add", ifname=name, kind="bridge", address=address),
-            errno.EEXIST,
-            what=f"add bridge {name}",
-        )
+        hardware_address = bytes((0x02, 0xFA, *os.urandom(4)))
+        self._order(messages.add_bridge(name, hardware_address), f"add bridge {name}", errno.EEXIST)
 
     def add_veth(self, name: str, peer: str, peer_namespace: Path | None = None) -> None:
         """A pair of devices, the second one made directly in its own namespace."""
-        other: dict[str, Any] = {"ifname": peer}
         if peer_namespace is None:
-            self._add_veth(name, other)
+            self._order(messages.add_veth(name, peer), f"add veth {name}", errno.EEXIST)
             return
         with peer_namespace.open() as namespace:
-            self._add_veth(name, other | {"net_ns_fd": namespace.fileno()})
-
-    def _add_veth(self, name: str, peer: dict[str, Any]) -> None:
-        _quietly(
-            lambda: self._socket.link("add", ifname=name, kind="veth", peer=peer),
-            errno.EEXIST,
-            what=f"add veth {name}",
-        )
+            request = messages.add_veth(name, peer, namespace.fileno())
+            self._order(request, f"add veth {name}", errno.EEXIST)
 
     def delete_link(self, name: str) -> None:
         if link := self.link(name):
-            _quietly(lambda: self._socket.link("del", index=link.index), errno.ENODEV, what=f"delete {name}")
+            self._order(messages.delete_link(link.index), f"delete {name}", errno.ENODEV)
 
     def set_up(self, name: str) -> None:
-        index = self._index(name)
-        _quietly(lambda: self._socket.link("set", index=index, state="up"), what=f"set {name} up")
+        self._order(messages.set_up(self._index(name)), f"set {name} up")
 
     def attach(self, name: str, bridge: str, hairpin: bool = False) -> None:
         """Make a device a port of a bridge; `hairpin` lets frames leave by the port they came in."""
         index, master = self._index(name), self._index(bridge)
-        _quietly(lambda: self._socket.link("set", index=index, master=master), what=f"attach {name}")
+        self._order(messages.attach(index, master), f"attach {name}")
         if hairpin:
-            _quietly(lambda: self._socket.brport("set", index=index, mode=1), what=f"hairpin {name}")
+            self._order(messages.hairpin(index), f"hairpin {name}")
 
     # -- addresses and routes --------------------------------------------------------------------------
 
     def addresses(self, name: str) -> list[IPv4Interface]:
         index = self._index(name)
-        messages = self._socket.get_addr(family=2, index=index)
-        return [IPv4Interface((m.get_attr("IFA_LOCAL"), m["prefixlen"])) for m in messages]
+        answers = self._socket.ask(messages.all_addresses(), dump=True)
+        found = [messages.parse_address(body) for body in answers]
+        return [IPv4Interface((f.address, f.prefix)) for f in found if f.index == index]
 
     def add_address(self, name: str, address: IPv4Interface) -> None:
-        index, prefix = self._index(name), address.network.prefixlen
-        _quietly(
-            lambda: self._socket.addr("add", index=index, address=str(address.ip), prefixlen=prefix),
-            errno.EEXIST,
-            what=f"add {address} to {name}",
-        )
+        request = messages.add_address(self._index(name), address.ip.packed, address.network.prefixlen)
+        self._order(request, f"add {address} to {name}", errno.EEXIST)
 
     def routes(self, everyones: bool = False) -> list[Route]:
         """Our own routes (those with our protocol number), or everyone's in the main table."""
         names = {link.index: link.name for link in self.links()}
-        messages = self._socket.get_routes(family=2, table=_MAIN_TABLE)
-        return [_route(m, names) for m in messages if everyones or m["proto"] == ROUTE_PROTOCOL]
+        found = [messages.parse_route(body) for body in self._socket.ask(messages.all_routes(), dump=True)]
+        wanted = [
+            r for r in found if r.in_main_table and (everyones or r.protocol == messages.ROUTE_PROTOCOL)
+        ]
+        return [_route(route, names) for route in wanted]
 
     def put_route(self, route: Route) -> None:
         """Add the route, or change where its destination leads."""
-        request = self._request(route)
-        _quietly(lambda: self._socket.route("replace", **request), what=f"route to {route.destination}")
+        self._order(messages.put_route(*self._way(route)), f"route to {route.destination}")
 
     def delete_route(self, route: Route) -> None:
-        request = self._request(route)
-        _quietly(
-            lambda: self._socket.route("del", **request),
-            errno.ESRCH,
-            errno.ENODEV,
-            what=f"delete route to {route.destination}",
-        )
+        request = messages.delete_route(*self._way(route))
+        self._order(request, f"delete route to {route.destination}", errno.ESRCH, errno.ENODEV)
 
-    def _request(self, route: Route) -> dict[str, Any]:
-        request: dict[str, Any] = {"dst": str(route.destination), "proto": ROUTE_PROTOCOL}
-        if route.gateway:
-            request["gateway"] = route.gateway
-        else:
-            request["scope"] = 253  # link: reached without a gateway
-        if route.device:
-            request["oif"] = self._index(route.device)
-        return request
+    def _way(self, route: Route) -> tuple[bytes, int, bytes, int]:
+        gateway = IPv4Address(route.gateway).packed if route.gateway else b""
+        device = self._index(route.device) if route.device else 0
+        return route.destination.network_address.packed, route.destination.prefixlen, gateway, device
 
     def _index(self, name: str) -> int:
         link = self.link(name)
@@ -184,10 +160,20 @@ class KernelNetlink:
             raise NetlinkError(errno.ENODEV, f"no device {name}")
         return link.index
 
+    def _order(self, request: Request, what: str, *expected: int) -> None:
+        """The errors it is `expected` to give count as nothing done."""
+        for code in self._socket.order([request]).values():
+            if code not in expected:
+                raise NetlinkError(code, what)
+
+
+def _socket() -> netlink_orders.Socket:
+    return netlink_orders.Socket(netlink_orders.ROUTE)
+
 
 @contextmanager
 def opened() -> Iterator[KernelNetlink]:
-    """A netlink socket for one batch of work in the caller's namespace. Stay in one thread."""
+    """A netlink socket for one batch of work in the caller's namespace."""
     netlink = KernelNetlink()
     try:
         yield netlink
@@ -196,7 +182,7 @@ def opened() -> Iterator[KernelNetlink]:
 
 
 def inside(namespace: Path, work: Callable[[Netlink], T]) -> T:
-    """One batch of work in another namespace; ten times as fast as a `KernelNetlink` opened there."""
+    """One batch of work in another namespace, by a thread that is there, so that it may write sysctls too."""
 
     def entered() -> T:
         with opened() as netlink:
@@ -205,33 +191,14 @@ def inside(namespace: Path, work: Callable[[Netlink], T]) -> T:
     return namespaces.run_inside(namespace, entered)
 
 
-def _quietly(call: Callable[[], Any], *expected: int, what: str) -> Any:
-    """Make a call; the errors it is `expected` to give count as nothing done, others become ours."""
-    from pyroute2.netlink.exceptions import NetlinkError as Refused
-
-    try:
-        return call()
-    except Refused as error:
-        if error.code in expected:
-            return None
-        raise NetlinkError(error.code, what) from error
+def _link(body: bytes) -> Link:
+    found = messages.parse_link(body)
+    return Link(found.index, found.name, found.kind, found.up, found.master)
 
 
-def _link(message: Any) -> Link:
-    info = message.get_attr("IFLA_LINKINFO")
-    return Link(
-        message["index"],
-        message.get_attr("IFLA_IFNAME"),
-        (info.get_attr("IFLA_INFO_KIND") if info else "") or "",
-        bool(message["flags"] & 1),
-        message.get_attr("IFLA_MASTER") or 0,
-    )
-
-
-def _route(message: Any, names: dict[int, str]) -> Route:
-    destination = message.get_attr("RTA_DST")
-    network = IPv4Network(f"{destination}/{message['dst_len']}") if destination else _DEFAULT
-    gateway = message.get_attr("RTA_GATEWAY") or ""
+def _route(found: messages.RouteSeen, names: dict[int, str]) -> Route:
+    network = IPv4Network((found.destination, found.prefix)) if found.destination else _DEFAULT
+    gateway = str(IPv4Address(found.gateway)) if found.gateway else ""
     # A gateway implies its device; naming both would make equal routes look different.
-    device = "" if gateway else names.get(message.get_attr("RTA_OIF"), "")
+    device = "" if gateway else names.get(found.device, "")
     return Route(network, gateway, device)

@@ -1,4 +1,4 @@
-"""Netfilter's netlink, as bytes: requests, dumps and attributes, where pyroute2 is too slow or too big.
+"""Netfilter's netlink, as bytes: requests, dumps and attributes.
 
 Only framing belongs here; what the messages of conntrack and nf_tables mean is in their own modules.
 """

@@ -22,6 +22,9 @@ class Config:
     images: Path | None = None
     # Where Pods appear with their own addresses, besides Pods and nodes: ranges that have a way back to them.
     non_masquerade_cidrs: tuple[str, ...] = ()
+    # Where CNI networks are configured; without it Pods are on a bridge of our own.
+    cni_conf_dir: Path | None = None
+    cni_bin_dirs: tuple[Path, ...] = (Path("/opt/cni/bin"), Path("/usr/lib/cni"))
     max_pods: int = 110
     labels: tuple[tuple[str, str], ...] = ()
     # The server for exec and logs; off unless all three files are given.
@@ -37,6 +40,10 @@ class Config:
     @property
     def pods_folder(self) -> Path:
         return self.data / "pods"
+
+    @property
+    def seccomp_folder(self) -> Path:
+        return self.data / "seccomp"
 
     @property
     def runtime_folder(self) -> Path:

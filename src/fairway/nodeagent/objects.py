@@ -118,6 +118,11 @@ class Capabilities(View, frozen=True):
     drop: list[str] | None = None
 
 
+class SeccompProfile(View, frozen=True):
+    type: str = ""
+    localhost_profile: str = ""
+
+
 class SecurityContext(View, frozen=True):
     """Of a Pod or of one container; each of the two uses its own part of the fields."""
 
@@ -131,6 +136,7 @@ class SecurityContext(View, frozen=True):
     supplemental_groups: list[int] | None = None
     fs_group: int | None = None
     sysctls: list[EnvVar] | None = None
+    seccomp_profile: SeccompProfile | None = None
 
 
 class Resources(View, frozen=True):
@@ -275,6 +281,7 @@ class PodSpec(View, frozen=True):
     host_network: bool = False
     host_pid: bool = msgspec.field(default=False, name="hostPID")
     host_ipc: bool = msgspec.field(default=False, name="hostIPC")
+    share_process_namespace: bool = False
     host_aliases: list[HostAlias] | None = None
     dns_policy: str = "ClusterFirst"
     dns_config: DnsConfig | None = None

@@ -18,7 +18,9 @@ import msgspec
 import structlog
 
 from fairway.kernel import cgroups, mounts, namespaces
-from fairway.nodeagent.network import pod_network
+from fairway.nodeagent.network import cni_networks, pod_network
+from fairway.nodeagent.network.cni import CniError
+from fairway.nodeagent.pods.shared_processes import FOLDER
 from fairway.nodeagent.runtime import records
 from fairway.nodeagent.runtime.runc import Runc
 
@@ -32,14 +34,14 @@ def node_cgroup(data: Path) -> str:
     return f"{CGROUP_ROOT}/{pod_network.digest(str(data.resolve()))}"
 
 
-async def remove_all_pods(data: Path) -> None:
+async def remove_all_pods(data: Path, cni_bin_dirs: tuple[Path, ...] = ()) -> None:
     """`data` is a node agent's folder. The agent itself must have ended."""
     runc, limit = Runc(data / "runtime" / "runc"), asyncio.Semaphore(_AT_ONCE)
     folders = sorted((data / "pods").iterdir()) if (data / "pods").is_dir() else []
 
     async def remove(folder: Path) -> None:
         async with limit:
-            await _remove_pod(runc, folder)
+            await _remove_pod(runc, folder, cni_bin_dirs)
 
     await asyncio.gather(*(remove(folder) for folder in folders))
     await asyncio.to_thread(end_reaper, data / "runtime")
@@ -49,10 +51,14 @@ async def remove_all_pods(data: Path) -> None:
         log.warning("control groups stay", folders=[str(folder) for folder in left])
 
 
-async def _remove_pod(runc: Runc, folder: Path) -> None:
-    for run in (folder / "containers").glob("*/*"):
+async def _remove_pod(runc: Runc, folder: Path, cni_bin_dirs: tuple[Path, ...]) -> None:
+    for run in (*(folder / "containers").glob("*/*"), folder / FOLDER):
         if record := records.read(run):
             await runc.delete(record.id)
+    try:
+        await asyncio.to_thread(cni_networks.detach, folder, cni_bin_dirs)
+    except CniError as error:
+        log.warning("network not given back", pod=folder.name, error=str(error))
     await asyncio.to_thread(_remove_rest, folder)
 
 

@@ -15,8 +15,9 @@ from fairway.images.resolve import ImageResolver
 from fairway.images.store import ImageStore
 from fairway.kernel.processes import bounding_set
 from fairway.nodeagent.config import Config
+from fairway.nodeagent.network.cni_networks import CniNetworks
 from fairway.nodeagent.network.node_network import NodeNetwork
-from fairway.nodeagent.network.pod_network import PodNetworks
+from fairway.nodeagent.network.pod_network import Networks, PodNetworks
 from fairway.nodeagent.node import machine
 from fairway.nodeagent.node.heartbeat import Heartbeat
 from fairway.nodeagent.node.registration import Machine, capacity
@@ -54,11 +55,8 @@ class _Agent:
         self._config = config
         self._runtime = runtime
         self._images = ImageResolver(ImageStore(config.images_folder))
-        self._networks = PodNetworks(config.pod_network)
+        self._networks, self._network = _networks(config)
         self._networks.remember(config.pods_folder)
-        self._network = NodeNetwork(
-            config.name, self._networks, tuple(map(IPv4Network, config.non_masquerade_cidrs)), config.data
-        )
         self._events = EventRecorder(client, "kubelet", host=config.name)
         self._heartbeat = Heartbeat(client, config, facts)
         self._pods = PodManager(self._services(client, facts))
@@ -72,12 +70,13 @@ class _Agent:
         return NodeServices(
             node_name=config.name,
             pods_folder=config.pods_folder,
+            seccomp_folder=config.seccomp_folder,
             cgroup=node_cgroup(config.data),
             facts=NodeFacts(config.node_ip, config.cluster_dns, config.cluster_domain),
             node_capacity=tuple(capacity(config, facts).items()),
             capabilities=from_mask(bounding_set()),
             networks=self._networks,
-            publish_ports=self._network.publish_ports,
+            publish_ports=self._network.publish_ports if self._network else _nothing,
             runtime=self._runtime,
             images=self._images,
             sources=ApiSources(client),
@@ -90,7 +89,8 @@ class _Agent:
         self._events.record(reference(PODS, pod.metadata), reason, message, kind=kind)
 
     async def run(self, ready: Callable[[], None]) -> None:
-        await self._network.set_up()
+        if self._network:
+            await self._network.set_up()
         await self._runtime.reaper.settle()
         server = AgentServer(self._config, self._pods, self._runtime) if self._config.serves else None
         try:
@@ -105,7 +105,10 @@ class _Agent:
     async def _run(self, ready: Callable[[], None]) -> None:
         async with asyncio.TaskGroup() as group:
             group.create_task(self._events.run())
-            group.create_task(self._keep_network())
+            if self._network:
+                group.create_task(self._keep_network(self._network))
+            else:
+                self._network_known.set()
             group.create_task(self._collect_images())
             group.create_task(self._registrations.run())
             group.create_task(self._node_informer.run())
@@ -131,7 +134,7 @@ class _Agent:
                 if gone:
                     log.info("images removed", digests=gone)
 
-    async def _keep_network(self) -> None:
+    async def _keep_network(self, network: NodeNetwork) -> None:
         """Routes and masquerading follow the nodes, and come back if someone takes them away."""
         changed = asyncio.Event()
         self._node_informer.on_change(lambda *_: changed.set())
@@ -139,10 +142,23 @@ class _Agent:
         while True:
             forced = not changed.is_set()
             changed.clear()
-            await self._network.refresh(self._node_informer.items().values(), force=forced)
+            await network.refresh(self._node_informer.items().values(), force=forced)
             self._network_known.set()
             try:
                 async with asyncio.timeout(_REPAIR_SECONDS):
                     await changed.wait()
             except TimeoutError:
                 pass
+
+
+def _networks(config: Config) -> tuple[Networks, NodeNetwork | None]:
+    """With CNI plugins everything between Pods and nodes is theirs."""
+    if config.cni_conf_dir:
+        return CniNetworks(config.cni_conf_dir, config.cni_bin_dirs), None
+    pods = PodNetworks(config.pod_network)
+    exceptions = tuple(map(IPv4Network, config.non_masquerade_cidrs))
+    return pods, NodeNetwork(config.name, pods, exceptions, config.data)
+
+
+async def _nothing() -> None:
+    """Where there are no ports of ours to publish."""

@@ -10,6 +10,7 @@ import hashlib
 import threading
 from ipaddress import IPv4Address, IPv4Interface, IPv4Network
 from pathlib import Path
+from typing import Protocol
 
 import msgspec
 
@@ -60,6 +61,15 @@ def digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
+class Networks(Protocol):
+    """Whoever gives Pods their networks."""
+
+    def remember(self, pods_folder: Path) -> None: ...
+    def restore(self, folder: Path) -> PodNetwork | None: ...
+    def set_up(self, uid: str, folder: Path, pod: str, ports: tuple[HostPort, ...] = ()) -> PodNetwork: ...
+    def tear_down(self, uid: str, folder: Path) -> None: ...
+
+
 class PodNetworks:
     """All Pods' networks on this node."""
 
@@ -100,7 +110,7 @@ class PodNetworks:
                 self._known[network.uid] = network
         return network if kept and namespaces.exists(network.namespace) else None
 
-    def set_up(self, uid: str, folder: Path, ports: tuple[HostPort, ...] = ()) -> PodNetwork:
+    def set_up(self, uid: str, folder: Path, pod: str, ports: tuple[HostPort, ...] = ()) -> PodNetwork:
         namespace, device = names_for(uid)
         with self._lock:
             self._check_ports(uid, ports)

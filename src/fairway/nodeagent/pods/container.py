@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from fairway.api.schema import quantity
 from fairway.images.model import ImageConfig
-from fairway.nodeagent.objects import Container, Pod
+from fairway.nodeagent.objects import Container, Pod, SeccompProfile
 from fairway.nodeagent.pods.downward import ConfigError
 from fairway.nodeagent.pods.expansion import expand_all
-from fairway.nodeagent.runtime import capabilities
+from fairway.nodeagent.runtime import capabilities, seccomp
 from fairway.nodeagent.runtime.spec import Bind, ContainerSpec, Limits, User
 
 DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -27,6 +28,11 @@ class Surroundings:
     image_user: User
     available_capabilities: frozenset[str]
     rootless: bool = False
+    pid_namespace: str = ""
+    # What `uname -m` says.
+    machine: str = ""
+    # The profile that a container asks for by its file on the node.
+    local_profile: dict[str, Any] | None = None
 
 
 def container_spec(
@@ -34,6 +40,12 @@ def container_spec(
 ) -> ContainerSpec:
     security = container.security_context
     caps = security.capabilities
+    granted = capabilities.granted(
+        (caps.add if caps else None) or (),
+        (caps.drop if caps else None) or (),
+        security.privileged,
+        around.available_capabilities,
+    )
     return ContainerSpec(
         args=command_line(container, image, env),
         env=tuple(environment(pod, container, image, env).items()),
@@ -42,24 +54,42 @@ def container_spec(
         hostname="" if pod.spec.host_network else pod.hostname,
         working_dir=container.working_dir or image.working_dir or "/",
         user=user(pod, container, around.image_user),
-        capabilities=capabilities.granted(
-            (caps.add if caps else None) or (),
-            (caps.drop if caps else None) or (),
-            security.privileged,
-            around.available_capabilities,
-        ),
+        capabilities=granted,
+        seccomp=_seccomp(pod, container, granted, around),
         network_namespace=around.network_namespace,
         binds=around.binds,
         limits=limits(container),
+        sysctls=tuple((s.name, s.value) for s in pod.spec.security_context.sysctls or ()),
         privileged=security.privileged,
         no_new_privileges=security.allow_privilege_escalation is False,
         read_only_root=security.read_only_root_filesystem,
         host_pid=pod.spec.host_pid,
+        pid_namespace=around.pid_namespace,
         host_ipc=pod.spec.host_ipc,
         tty=container.tty,
         rootless=around.rootless,
         stdin=("once" if container.stdin_once else "open") if container.stdin else "",
     )
+
+
+def seccomp_profile(pod: Pod, container: Container) -> SeccompProfile:
+    """The container's wish, else the Pod's, else the default, which privileged containers are spared."""
+    wish = container.security_context.seccomp_profile or pod.spec.security_context.seccomp_profile
+    if container.security_context.privileged:
+        return SeccompProfile("Unconfined")
+    return wish or SeccompProfile("RuntimeDefault")
+
+
+def _seccomp(
+    pod: Pod, container: Container, granted: Iterable[str], around: Surroundings
+) -> dict[str, Any] | None:
+    match seccomp_profile(pod, container).type:
+        case "Unconfined":
+            return None
+        case "Localhost":
+            return around.local_profile
+        case _:
+            return seccomp.default_profile(granted, around.machine)
 
 
 def command_line(container: Container, image: ImageConfig, env: Mapping[str, str]) -> tuple[str, ...]:

@@ -13,7 +13,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import structlog
 
@@ -21,7 +20,7 @@ from fairway.images.model import Image
 from fairway.kernel.processes import Process, signal_number
 from fairway.nodeagent.network.pod_network import short
 from fairway.nodeagent.objects import Pod
-from fairway.nodeagent.pods.hooks import post_start, run_hook
+from fairway.nodeagent.pods.hooks import cancelled, post_start, run_hook, unless
 from fairway.nodeagent.pods.last_words import with_message
 from fairway.nodeagent.pods.model import Health, Run
 from fairway.nodeagent.pods.status import CONTAINER_ID_SCHEME
@@ -138,12 +137,9 @@ class ContainerRuns:
             return None
         execute = partial(self._runtime.execute, run.id)
         hooking = asyncio.create_task(run_hook(hook, container, pod_ip, execute))
-        others = [asyncio.create_task(process.ended()), asyncio.create_task(self._abandoned.wait())]
         try:
-            await asyncio.wait([hooking, *others], return_when=asyncio.FIRST_COMPLETED)
-            return hooking.result() if hooking.done() else None
+            return await unless(hooking, process.ended(), self._abandoned.wait())
         finally:
-            await _cancelled(hooking, *others)
             process.close()
 
     async def _fail(self, pod: Pod, name: str, complaint: str) -> None:
@@ -225,7 +221,7 @@ class ContainerRuns:
         try:
             await asyncio.wait([self._tasks[name], work], return_when=asyncio.FIRST_COMPLETED)
         finally:
-            await _cancelled(work)
+            await cancelled(work)
 
     async def kill(self, name: str) -> None:
         if self.latest[name].running:
@@ -254,9 +250,3 @@ def _health_reported(pod: Pod, name: str, run: Run) -> Health | None:
 def container_id(pod_uid: str, container: str, attempt: int) -> str:
     """Unique on the machine, and readable in `runc list`."""
     return f"{short(pod_uid)}-{container}-{attempt}"
-
-
-async def _cancelled(*tasks: asyncio.Task[Any]) -> None:
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)

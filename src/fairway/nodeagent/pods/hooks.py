@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Coroutine
+from typing import Any
 
 from fairway.nodeagent.objects import Container, LifecycleHandler
 from fairway.nodeagent.probes import checks
@@ -26,3 +28,19 @@ async def run_hook(hook: LifecycleHandler, container: Container, pod_ip: str, ex
     if hook.sleep:
         await asyncio.sleep(hook.sleep.seconds)
     return None
+
+
+async def unless(hooking: asyncio.Task[str | None], *ends: Coroutine[Any, Any, Any]) -> str | None:
+    """A hook's complaint, if it comes before any of the `ends`, which make it pointless."""
+    others = [asyncio.create_task(end) for end in ends]
+    try:
+        await asyncio.wait([hooking, *others], return_when=asyncio.FIRST_COMPLETED)
+        return hooking.result() if hooking.done() else None
+    finally:
+        await cancelled(hooking, *others)
+
+
+async def cancelled(*tasks: asyncio.Task[Any]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)

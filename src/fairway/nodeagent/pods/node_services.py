@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from fairway.images.resolve import ImageResolver
-from fairway.nodeagent.network.pod_network import PodNetworks
+from fairway.nodeagent.network.pod_network import Networks
 from fairway.nodeagent.objects import Pod
 from fairway.nodeagent.pods.reporting import PodApi
 from fairway.nodeagent.pods.sandbox import NodeFacts
@@ -28,11 +28,13 @@ class Drain(Protocol):
 class NodeServices:
     node_name: str
     pods_folder: Path
+    # Where containers' own seccomp profiles lie (`Localhost`).
+    seccomp_folder: Path
     cgroup: str
     facts: NodeFacts
     node_capacity: tuple[tuple[str, str], ...]
     capabilities: frozenset[str]
-    networks: PodNetworks
+    networks: Networks
     # Brings the node's own rules up to date with the ports that `networks` has given to Pods.
     publish_ports: Callable[[], Awaitable[None]]
     runtime: ContainerRuntime

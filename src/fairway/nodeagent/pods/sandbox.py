@@ -23,7 +23,7 @@ import msgspec
 from fairway.api.schema import quantity
 from fairway.kernel import mounts
 from fairway.nodeagent.network.host_ports import wanted_by
-from fairway.nodeagent.network.pod_network import PodNetworks
+from fairway.nodeagent.network.pod_network import Networks
 from fairway.nodeagent.objects import EmptyDirSource, HostPathSource, Pod, Volume
 from fairway.nodeagent.pods.downward import ConfigError
 from fairway.nodeagent.pods.files import (
@@ -62,7 +62,7 @@ class NodeFacts:
 
 
 class Sandbox:
-    def __init__(self, pods_folder: Path, uid: str, networks: PodNetworks, node: NodeFacts) -> None:
+    def __init__(self, pods_folder: Path, uid: str, networks: Networks, node: NodeFacts) -> None:
         if not _SAFE_UID.match(uid):
             raise ValueError(f"the Pod's uid {uid!r} can't name a folder")
         self.uid = uid
@@ -87,7 +87,7 @@ class Sandbox:
         if pod.spec.host_network:
             record = SandboxRecord(self._node.node_ip)
         else:
-            network = self._networks.set_up(self.uid, self.folder, wanted_by(pod))
+            network = self._networks.set_up(self.uid, self.folder, pod.metadata.key, wanted_by(pod))
             record = SandboxRecord(network.address, str(network.namespace_path))
         self._write_files(pod, record.pod_ip)
         return record

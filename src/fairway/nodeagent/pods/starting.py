@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import structlog
 
 from fairway.client import ApiError
@@ -15,22 +18,24 @@ from fairway.images.store import ImageError
 from fairway.images.untar import read_in_root
 from fairway.kernel.netlink import NetlinkError
 from fairway.kernel.processes import group_exists
+from fairway.nodeagent.network.cni import CniError
 from fairway.nodeagent.network.ipam import NoAddressLeft
-from fairway.nodeagent.objects import Container, Pod
-from fairway.nodeagent.pods.container import Surroundings, container_spec, image_user
+from fairway.nodeagent.objects import Container, Pod, TokenSource
+from fairway.nodeagent.pods.container import Surroundings, container_spec, image_user, seccomp_profile
 from fairway.nodeagent.pods.container_runs import ContainerRuns, container_id
 from fairway.nodeagent.pods.downward import ConfigError, Facts
-from fairway.nodeagent.pods.environment import container_environment, service_environment
+from fairway.nodeagent.pods.environment import References, container_environment, service_environment
 from fairway.nodeagent.pods.model import Run, Waiting
 from fairway.nodeagent.pods.node_services import NodeServices
 from fairway.nodeagent.pods.plan import Start
 from fairway.nodeagent.pods.sandbox import Sandbox, SandboxRecord
+from fairway.nodeagent.pods.shared_processes import CannotHold, SharedProcesses
 from fairway.nodeagent.pods.volumes import VolumeFile, container_binds, refresh_seconds, volume_files
 from fairway.nodeagent.runtime.records import Record
-from fairway.nodeagent.runtime.spec import User
+from fairway.nodeagent.runtime.spec import TERMINAL_GROUP, User
 
 log = structlog.get_logger()
-TERMINAL_GROUP = 5
+Tokens = dict[TokenSource, str]
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 5.0
 
 
@@ -54,6 +59,7 @@ class Starter:
         self._node = node
         self._sandbox = sandbox
         self._runs = runs
+        self._processes = SharedProcesses(node, sandbox.folder, sandbox.uid)
         self._environments: dict[str, dict[str, str]] = {}
 
     def _facts(self, pod_ip: str) -> Facts:
@@ -61,10 +67,15 @@ class Starter:
 
     async def set_up_sandbox(self, pod: Pod) -> SandboxRecord:
         try:
-            record = await asyncio.to_thread(self._sandbox.set_up, pod)
-            filled = await self._filled(pod, record)
+            fetching = asyncio.create_task(self._fetched(pod))
+            try:
+                record = await asyncio.to_thread(self._sandbox.set_up, pod)
+                filled = self._filled(pod, record, *await fetching)
+            finally:
+                fetching.cancel()
+                await asyncio.gather(fetching, return_exceptions=True)
             await asyncio.to_thread(self._sandbox.complete, pod, filled, record)
-        except (ConfigError, NoAddressLeft, NetlinkError, ApiError, OSError) as error:
+        except (ConfigError, NoAddressLeft, NetlinkError, CniError, ApiError, OSError) as error:
             raise CannotStart("ContainerCreating", str(error)) from error
         return record
 
@@ -75,15 +86,20 @@ class Starter:
             due = self._sandbox.filled_at() + seconds
             await asyncio.sleep(max(_LONGEST_PAUSE, due - time.time()))
             try:
-                filled = await self._filled(pod, record)
+                filled = self._filled(pod, record, *await self._fetched(pod))
                 await asyncio.to_thread(self._sandbox.refill, pod, filled)
             except (ConfigError, ApiError, OSError) as error:
                 log.warning("volumes not refreshed", pod=pod.metadata.key, error=str(error))
 
-    async def _filled(self, pod: Pod, record: SandboxRecord) -> dict[str, list[VolumeFile]]:
+    async def _fetched(self, pod: Pod) -> tuple[References, Tokens]:
+        """What volumes are filled from, as far as others know it."""
+        sources = self._node.sources
+        return await sources.references(pod), await sources.tokens(pod)
+
+    def _filled(
+        self, pod: Pod, record: SandboxRecord, references: References, tokens: Tokens
+    ) -> dict[str, list[VolumeFile]]:
         """The files of every volume that we fill."""
-        references = await self._node.sources.references(pod)
-        tokens = await self._node.sources.tokens(pod)
         facts = self._facts(record.pod_ip)
         filled = {
             volume.name: volume_files(pod, volume, references, facts, tokens)
@@ -106,6 +122,9 @@ class Starter:
                 image_user=await asyncio.to_thread(_user_of, image),
                 available_capabilities=self._node.capabilities,
                 rootless=not group_exists(TERMINAL_GROUP),
+                pid_namespace=await self._pid_namespace(pod, sandbox),
+                machine=os.uname().machine,
+                local_profile=await asyncio.to_thread(self._local_profile, pod, container),
             )
             spec = container_spec(pod, container, image.config, env, around)
         except (ConfigError, ValueError) as error:
@@ -122,6 +141,30 @@ class Starter:
             cgroup=around.cgroup,
         )
         return await self._runs.start(pod, container.name, record, spec, image, sandbox.pod_ip)
+
+    async def _pid_namespace(self, pod: Pod, sandbox: SandboxRecord) -> str:
+        if not pod.spec.share_process_namespace:
+            return ""
+        try:
+            return await self._processes.namespace(sandbox.namespace_path)
+        except CannotHold as error:
+            raise CannotStart("CreateContainerError", str(error)) from error
+
+    async def end_shared_processes(self) -> None:
+        """What the Pod's containers have in common goes after them."""
+        await self._processes.end()
+
+    def _local_profile(self, pod: Pod, container: Container) -> dict[str, Any] | None:
+        """The file that a container names below the node's folder for them, in the form the OCI gives it."""
+        wish = seccomp_profile(pod, container)
+        if wish.type != "Localhost":
+            return None
+        try:
+            content = read_in_root(self._node.seccomp_folder, wish.localhost_profile)
+            return msgspec.json.decode(content, type=dict[str, Any])
+        except (OSError, msgspec.MsgspecError) as error:
+            message = f"cannot load seccomp profile {wish.localhost_profile!r}: {error}"
+            raise ConfigError(message) from error
 
     async def _image(self, container: Container) -> Image:
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 import structlog
 
@@ -66,3 +66,11 @@ async def kill_at_deadline(runs: ContainerRuns, grace: Callable[[], float], chan
     for name in runs.running():
         log.info("grace period over", container=name)
         runs.send(name, signal.SIGKILL)
+
+
+async def within(seconds: float, work: Awaitable[None]) -> None:
+    """Done or not, go on after that time."""
+    try:
+        await asyncio.wait_for(work, seconds)
+    except TimeoutError:
+        pass

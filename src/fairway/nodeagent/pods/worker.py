@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import replace
 
 import structlog
 
 from fairway.nodeagent.network.host_ports import wanted_by
 from fairway.nodeagent.network.pod_network import PortTaken
-from fairway.nodeagent.objects import Condition, Pod
+from fairway.nodeagent.objects import Pod
 from fairway.nodeagent.pods.container_runs import ContainerRuns
 from fairway.nodeagent.pods.model import Observed, Waiting
 from fairway.nodeagent.pods.node_services import NodeServices
 from fairway.nodeagent.pods.plan import Plan, ReleaseSandbox, SetUpSandbox, Start, Step, Stop, plan
+from fairway.nodeagent.pods.pod_report import PodReport
 from fairway.nodeagent.pods.rejection import NO_FREE_PORTS, Rejected
-from fairway.nodeagent.pods.reporting import StatusReporter, delete_until_gone
+from fairway.nodeagent.pods.reporting import delete_until_gone
 from fairway.nodeagent.pods.sandbox import Sandbox, SandboxRecord
 from fairway.nodeagent.pods.starting import CannotStart, Starter
-from fairway.nodeagent.pods.status import pod_status, timestamp
-from fairway.nodeagent.pods.termination import end_containers, grace_seconds, kill_at_deadline
+from fairway.nodeagent.pods.termination import end_containers, grace_seconds, kill_at_deadline, within
 from fairway.nodeagent.probes.state import Kind
 
 log = structlog.get_logger()
@@ -39,9 +39,7 @@ class PodWorker:
         self._rejection: Rejected | None = None
         self._gone = False
         self._wake = asyncio.Event()
-        self._reporter = StatusReporter(node.api)
-        self._conditions: dict[str, Condition] = {}
-        self._start_time = pod.status.start_time or timestamp(time.time())
+        self._reports = PodReport(pod, node.api, node.facts.node_ip)
         self._sandbox = Sandbox(node.pods_folder, pod.metadata.uid, node.networks, node.facts)
         self._record: SandboxRecord | None = None
         self._pod_ip = pod.status.pod_ip
@@ -98,7 +96,7 @@ class PodWorker:
     # -- the loop --------------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        reporting = asyncio.create_task(self._reporter.run())
+        reporting = asyncio.create_task(self._reports.run())
         try:
             await self._restore()
             while not self.ending:
@@ -144,17 +142,8 @@ class PodWorker:
         return self._pod.status.phase in ("Succeeded", "Failed") and not self.runs.latest
 
     def _report(self) -> None:
-        if self._gone or self._over_before_us():
-            return
-        known = {c.type: c for c in self._pod.status.conditions or ()} | self._conditions
-        status = pod_status(
-            self._pod, self.observed(), self._node.facts.node_ip, time.time(), list(known.values())
-        )
-        if self._rejection:
-            status = self._rejection.status(status)
-        status["startTime"] = self._start_time
-        self._conditions = {c["type"]: _condition(c) for c in status["conditions"]}
-        self._reporter.report(self._pod, status)
+        if not self._gone and not self._over_before_us():
+            self._reports.write(self._pod, self.observed(), self._rejection)
 
     # -- steps -----------------------------------------------------------------------------------------
 
@@ -172,6 +161,7 @@ class PodWorker:
                 self._pod_ip = self._record.pod_ip if self._record else self._pod_ip
                 if self._refreshing:
                     self._refreshing.cancel()
+                await self._starter.end_shared_processes()
                 await asyncio.to_thread(self._sandbox.release_network)
                 await self._publish_ports()
                 self._record = None
@@ -253,7 +243,8 @@ class PodWorker:
             deadline.cancel()
         self._report()
         if not self._gone:
-            await _within(_LAST_WORD_SECONDS, self._reporter.flushed())
+            await within(_LAST_WORD_SECONDS, self._reports.flushed())
+        await self._starter.end_shared_processes()
         await asyncio.to_thread(self._sandbox.tear_down)
         await self._node.publish_ports()
         if not self._gone:
@@ -264,21 +255,9 @@ class PodWorker:
         for name in self.runs.running():
             self._event("Killing", f"Stopping container {name}")
         if not self._gone:
-            await _within(self._grace() * _DRAIN_SHARE, self._node.drain.wait(self._pod))
+            await within(self._grace() * _DRAIN_SHARE, self._node.drain.wait(self._pod))
         pod_ip = self._record.pod_ip if self._record else ""
         await end_containers(self._pod, self.runs, self._node.runtime, pod_ip)
 
     def _grace(self) -> float:
         return grace_seconds(self._pod, self._gone)
-
-
-async def _within(seconds: float, work: Awaitable[None]) -> None:
-    """Done or not, go on after that time."""
-    try:
-        await asyncio.wait_for(work, seconds)
-    except TimeoutError:
-        pass
-
-
-def _condition(written: dict[str, str]) -> Condition:
-    return Condition(written["type"], written["status"], last_transition_time=written["lastTransitionTime"])

@@ -25,6 +25,7 @@ _MASKED = (
 )
 _READ_ONLY = ("/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger")
 _CPU_PERIOD = 100_000
+TERMINAL_GROUP = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +71,10 @@ class ContainerSpec:
     no_new_privileges: bool = False
     read_only_root: bool = False
     host_pid: bool = False
+    # That of another process, by its path; empty for one of its own.
+    pid_namespace: str = ""
+    # Which system calls it may make; None for all.
+    seccomp: Json | None = None
     host_ipc: bool = False
     tty: bool = False
     # In a user's own namespaces most users and groups, that of terminals too, don't exist.
@@ -107,7 +112,7 @@ def _process(spec: ContainerSpec) -> Json:
 
 def _system_mounts(spec: ContainerSpec) -> list[Json]:
     sys_mode = "rw" if spec.privileged else "ro"
-    group = "" if spec.rootless else ",gid=5"
+    group = "" if spec.rootless else f",gid={TERMINAL_GROUP}"
     mounts = [
         _mount("/proc", "proc", "nosuid,noexec,nodev"),
         _mount("/dev", "tmpfs", "nosuid,strictatime,mode=755,size=65536k"),
@@ -136,13 +141,17 @@ def _linux(spec: ContainerSpec) -> Json:
         linux |= {"cgroupsPath": spec.cgroup, "resources": _resources(spec)}
     if not spec.privileged:
         linux |= {"maskedPaths": list(_MASKED), "readonlyPaths": list(_READ_ONLY)}
+    if spec.seccomp is not None:
+        linux["seccomp"] = spec.seccomp
     return linux
 
 
 def _namespaces(spec: ContainerSpec) -> list[Json]:
     """Without a network namespace of its own a container shares the node's, and so does its hostname."""
     namespaces: list[Json] = [{"type": "mount"}]
-    if not spec.host_pid:
+    if spec.pid_namespace:
+        namespaces.append({"type": "pid", "path": spec.pid_namespace})
+    elif not spec.host_pid:
         namespaces.append({"type": "pid"})
     if not spec.host_ipc:
         namespaces.append({"type": "ipc"})
