@@ -50,7 +50,7 @@ COREFILE = """\
     prometheus {address}:9153
 {forward}    cache 30
     loop
-    reload
+    reload 5s
     loadbalance
 }}
 """

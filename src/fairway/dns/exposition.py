@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from fairway import __version__
-from fairway.dns.metrics import DURATIONS, Histogram, Metrics, Where
+from fairway.dns.metrics import DURATIONS, Client, Histogram, Metrics, Where
 from fairway.dns.rdata import rcode_text
 
 _TYPES = {
@@ -123,8 +123,8 @@ def _clients(metrics: Metrics) -> Iterable[str]:
             yield f'{name}{{client="{_address(client)}"}} {counts.get(client, 0)}'
 
 
-def _address(packed: bytes) -> str:
-    return str(ipaddress.ip_address(packed))
+def _address(client: Client) -> str:
+    return str(ipaddress.ip_address(client[0]))
 
 
 def _state(metrics: Metrics) -> Iterable[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 DURATIONS = (
@@ -33,6 +34,8 @@ MOST_CLIENTS = 10_000
 
 Where = tuple[str, str]
 """Server and zone."""
+Client = tuple[bytes]
+"""The packed address."""
 
 
 def server_label(host: str, port: int) -> str:
@@ -87,9 +90,9 @@ class Metrics:
     panics: int = 0
     reload_failures: int = 0
     plugins: set[tuple[Where, str]] = field(default_factory=set)
-    asked: dict[bytes, int] = field(default_factory=dict)
-    """Questions by the packed address of the client."""
-    denied: dict[bytes, int] = field(default_factory=dict)
+    asked: Counter[Client] = field(default_factory=Counter)
+    """Questions by client."""
+    denied: Counter[Client] = field(default_factory=Counter)
     """Those of them that were for names that don't exist in the cluster's zone."""
     snapshot_written: float = 0.0
     """When the state of the cluster that is served was written down, if it is not the present one."""
@@ -103,14 +106,10 @@ class Metrics:
     def forwarded_to(self, server: str, rcode: str, seconds: float) -> None:
         self.forwarded.setdefault((server, rcode), Histogram()).add(seconds)
 
-    def count_client(self, client: bytes, denied: bool) -> None:
-        self.asked[client] = self.asked.get(client, 0) + 1
-        if denied:
-            self.denied[client] = self.denied.get(client, 0) + 1
-
-    def bound_clients(self) -> None:
-        """Addresses can be made up: when there are too many, those with the fewest questions go."""
+    def count_clients(self, clients: Iterable[Client]) -> None:
+        """One question of each. Addresses can be made up: when there are too many, those with the fewest
+        questions go."""
+        self.asked.update(clients)
         if len(self.asked) > MOST_CLIENTS:
-            most = sorted(self.asked, key=self.asked.__getitem__, reverse=True)[: MOST_CLIENTS // 10]
-            self.asked = {client: self.asked[client] for client in most}
-            self.denied = {client: self.denied[client] for client in most if client in self.denied}
+            self.asked = Counter(dict(self.asked.most_common(MOST_CLIENTS // 10)))
+            self.denied = Counter({client: n for client, n in self.denied.items() if client in self.asked})
