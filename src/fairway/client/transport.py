@@ -1,20 +1,20 @@
 """HTTP to one API server: a connection pool, identity headers, and the mapping of every failure.
 
 Bytes in and bytes out; what they mean is for `rest` and `list_watch`. This is the only module that
-knows aiohttp.
+knows aiohttp, but for the way it is imported.
 """
 
 from __future__ import annotations
 
 import asyncio
 import socket
+import ssl
 from asyncio import sleep
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from http import HTTPStatus
 from typing import Self
 
-import aiohttp
 from multidict import CIMultiDict
 from yarl import URL
 
@@ -25,6 +25,7 @@ from fairway.client.errors import (
     Unavailable,
     error_from_answer,
 )
+from fairway.client.http_library import aiohttp
 from fairway.client.kubeconfig import KubeConfig
 
 _ATTEMPTS = 5
@@ -180,7 +181,7 @@ class Transport:
         if self._session is None:
             self._certificate = identity.client_certificate
             connector = aiohttp.TCPConnector(
-                limit=0, ssl=identity.ssl_context() or True, keepalive_timeout=30
+                limit=0, ssl=identity.ssl_context() or self._to_proxy(), keepalive_timeout=30
             )
             self._session = aiohttp.ClientSession(
                 connector=connector,
@@ -190,6 +191,10 @@ class Transport:
                 read_bufsize=1 << 20,
             )
         return self._session
+
+    def _to_proxy(self) -> ssl.SSLContext | bool:
+        """For a plain http:// server: only a proxy before it may speak TLS."""
+        return ssl.create_default_context() if (self.config.proxy_url or "").startswith("https:") else True
 
 
 def _identity(used: KubeConfig, headers: Mapping[str, str]) -> CIMultiDict[str]:

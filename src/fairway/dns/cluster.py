@@ -14,10 +14,11 @@ from typing import Any, Protocol
 
 import structlog
 
-from fairway.api.objects import EndpointSlice, ObjectMeta, Pod, Service, View
+from fairway.api.objects import Pod
 from fairway.api.resources import ENDPOINT_SLICES, NAMESPACES, PODS, SERVICES
 from fairway.client import Client, Informer, KubeConfig
 from fairway.dns import snapshot
+from fairway.dns.zone.views import EndpointSlice, Namespace, Service
 from fairway.dns.zone.zone import Zone
 
 log = structlog.get_logger()
@@ -26,10 +27,6 @@ _AT_ONCE = 250
 _PATIENCE = 1.0
 """Seconds that the API server has before the snapshot is used in its place."""
 _SNAPSHOT_EVERY = 10.0
-
-
-class Namespace(View, frozen=True):
-    metadata: ObjectMeta = ObjectMeta()
 
 
 TYPES: dict[str, type[Any]] = {
@@ -140,7 +137,11 @@ class WatchedCluster:
             asyncio.get_running_loop().call_soon(self._flush)
 
     def _flush(self) -> None:
-        unfinished = [zone for zone in self._zones if not zone.flush(_AT_ONCE)]
+        # Before all kinds are known, what is worked out would have to be worked out again.
+        known = [
+            zone for zone in self._zones if zone in self._filled or self._recalled or self._seen_all(zone)
+        ]
+        unfinished = [zone for zone in known if not zone.flush(_AT_ONCE)]
         if unfinished:
             asyncio.get_running_loop().call_soon(self._flush)
             return

@@ -76,8 +76,9 @@ class Compiled:
         """Takes over what a Service's names became."""
         self._forget()
         origin = self.zone.settings.primary
-        for relative in (*old.nodes, *new.nodes):
-            self._services.pop(relative + origin + _TYPE_SRV, None)
+        if self._services:
+            for relative in (*old.nodes, *new.nodes):
+                self._services.pop(relative + origin + _TYPE_SRV, None)
         for relative, node in old.nodes.items():
             if new.nodes.get(relative) != node:
                 for kind in (_TYPE_A, _TYPE_AAAA):
