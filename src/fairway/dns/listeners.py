@@ -100,13 +100,11 @@ class UdpListener:
                 answers.append((seat, received[at : at + 2] + body))
             else:
                 data = received[at:end]
-                answer = lane.answer_datagram(data) if lane else None
-                if answer is not None:
+                answer = responder.again(data)
+                if answer is None and lane and (answer := lane.answer_datagram(data)):
                     counts.count(data, answer)
                     if answer[3] & 15 == wire.NXDOMAIN:
                         metrics.denied[batch.source(seat)] += 1
-                else:
-                    answer = responder.again(data)
                 if answer is not None:
                     answers.append((seat, answer))
                 else:

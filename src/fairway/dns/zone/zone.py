@@ -178,6 +178,12 @@ class Zone:
             return self._find_endpoint(relative) if parent is not None else None
         return self._find_implied(names.labels(relative))
 
+    def has_only_nodes_below(self, relative: bytes) -> bool:
+        """Whether of all names one label below this one only those exist that have a node; but for names
+        with an underscore."""
+        usual = relative.endswith(_SVC) and len(relative) > len(_SVC) and b"_" not in relative
+        return usual and relative not in self.nodes
+
     def _find_endpoint(self, relative: bytes) -> Node | None:
         """An endpoint of a Service with a virtual IP: those of headless ones have nodes of their own."""
         label, *rest = names.labels(relative)
