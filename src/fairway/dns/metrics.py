@@ -6,10 +6,11 @@ CoreDNS does; and by client, to see whose search paths multiply questions.
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+
+from fairway.metrics import Histogram
 
 DURATIONS = (
     0.00025,
@@ -42,16 +43,6 @@ def server_label(host: str, port: int) -> str:
     """As CoreDNS writes it: all addresses of the machine are written as none."""
     shown = "" if host in ("0.0.0.0", "::") else f"[{host}]" if ":" in host else host
     return f"dns://{shown}:{port}"
-
-
-@dataclass
-class Histogram:
-    counts: list[int] = field(default_factory=lambda: [0] * (len(DURATIONS) + 1))
-    total: float = 0.0
-
-    def add(self, seconds: float, times: int = 1) -> None:
-        self.counts[bisect_left(DURATIONS, seconds)] += times
-        self.total += seconds * times
 
 
 @dataclass
@@ -101,10 +92,10 @@ class Metrics:
         return self.lanes.setdefault((where, family), LaneCounts())
 
     def took(self, where: Where, seconds: float, times: int = 1) -> None:
-        self.durations.setdefault(where, Histogram()).add(seconds, times)
+        self.durations.setdefault(where, Histogram(DURATIONS)).observe(seconds, times)
 
     def forwarded_to(self, server: str, rcode: str, seconds: float) -> None:
-        self.forwarded.setdefault((server, rcode), Histogram()).add(seconds)
+        self.forwarded.setdefault((server, rcode), Histogram(DURATIONS)).observe(seconds)
 
     def count_clients(self, clients: Iterable[Client]) -> None:
         """One question of each. Addresses can be made up: when there are too many, those with the fewest
