@@ -14,11 +14,12 @@ from typing import Any
 import msgspec
 import yaml
 
-from fairway.api.objects import EndpointSlice, ObjectMeta, Pod, Service
+from fairway.api.objects import ObjectMeta, Pod
 from fairway.dns import corefile
 from fairway.dns.cluster import Cluster
 from fairway.dns.plugin import Surroundings
 from fairway.dns.server import Server
+from fairway.dns.zone.views import EndpointSlice, Metadata, Service
 from fairway.dns.zone.zone import Zone
 
 GOLDEN = Path(__file__).parents[1] / "conformance" / "golden"
@@ -78,13 +79,12 @@ class StaticCluster:
 
 def tell(zone: Zone, obj: dict[str, Any], gone: bool = False) -> None:
     """One object as an informer would tell it."""
-    metadata = msgspec.convert(obj["metadata"], ObjectMeta)
-    key = metadata.key
+    key = msgspec.convert(obj["metadata"], ObjectMeta).key
     if key in REFUSED:
         return
     match obj["kind"]:
         case "Namespace":
-            zone.namespace_changed(key, None if gone else metadata)
+            zone.namespace_changed(key, None if gone else msgspec.convert(obj["metadata"], Metadata))
         case "Service":
             zone.service_changed(key, None if gone else msgspec.convert(obj, Service))
         case "EndpointSlice":

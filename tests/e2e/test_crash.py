@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import time
 from collections.abc import Iterator
@@ -64,6 +65,32 @@ def test_every_component_is_started_again_and_no_pod_notices(serving: Cluster) -
     serving.kubectl("scale", "deployment", "hostnames", "--replicas=3")
     eventually(lambda: len(restarts(serving)) == 3, "three Pods again")
     assert len(restarts(serving) & before) >= 2
+
+
+def listener(cluster: Cluster, kind: str, port: int) -> int:
+    """The child that listens on a port, over TCP (`t`) or UDP (`u`)."""
+    shown = cluster.run("ss", "-Hnlp" + kind, f"sport = :{port}").stdout
+    ours = set(children(supervisor(cluster)))
+    return next(pid for pid in map(int, re.findall(r"pid=(\d+)", shown)) if pid in ours)
+
+
+def resolved(cluster: Cluster, name: str) -> str:
+    return cluster.run("dig", "+short", "+tries=1", "@10.96.0.10", name, check=False).stdout.strip()
+
+
+def test_names_are_answered_after_a_restart_while_the_api_server_hangs(serving: Cluster) -> None:
+    address, kept = virtual_ip(serving), serving.data / "dns" / "dns-0.snapshot"
+    eventually(lambda: b"default/hostnames" in kept.read_bytes(), "the Service is in the snapshot")
+    record = read_record(serving.data)
+    assert record
+    api = listener(serving, "t", record.port)
+    os.kill(api, signal.SIGSTOP)
+    try:
+        os.kill(listener(serving, "u", 53), signal.SIGKILL)
+        name = "hostnames.default.svc.cluster.local"
+        eventually(lambda: resolved(serving, name) == address, "the name is answered from the snapshot")
+    finally:
+        os.kill(api, signal.SIGCONT)
 
 
 def test_after_the_supervisor_was_killed_the_pods_go_on_and_up_finds_them(serving: Cluster) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from fairway.api.resources import SERVICES
-from fairway.cli.connection import connected, find_kubeconfig
+from fairway.cli.connection import connected, find_kubeconfig, kubeconfig_option
 from fairway.client import Client, NotFound
 from fairway.dns import names, wire
 from fairway.dns.ask import Answer, NoAnswer, ask, candidates, shown
@@ -21,7 +21,7 @@ from fairway.dns.rdata import RecordError, rcode_text, type_number, type_text
 @click.argument("rdtype", metavar="[TYPE]", default="A")
 @click.option("--server", default="", help="default: the cluster's, else that of resolv.conf")
 @click.option("--port", default=53, show_default=True)
-@click.option("--kubeconfig", help="whose cluster's server is asked")
+@kubeconfig_option
 @click.option(
     "-n", "--namespace", default="", help="ask as a Pod of this namespace would, by its search path"
 )

@@ -1,7 +1,8 @@
 """HTTP to one API server: who we are on every request, trying again, and the mapping of every failure.
 
 Bytes in and bytes out; what they mean is for `rest` and `list_watch`. Plain requests go over `connections`;
-streams, WebSockets and everything through a proxy over aiohttp, which only this module knows.
+streams, WebSockets and everything through a proxy over aiohttp, which only this module knows, but for the way
+it is imported.
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ from http import HTTPStatus
 from typing import Self
 from urllib.parse import quote, urlencode
 
-import aiohttp
 from multidict import CIMultiDict
 from yarl import URL
 
@@ -28,6 +28,7 @@ from fairway.client.errors import (
     Unavailable,
     error_from_answer,
 )
+from fairway.client.http_library import aiohttp
 from fairway.client.kubeconfig import KubeConfig
 
 _ATTEMPTS = 5
@@ -227,7 +228,9 @@ class Transport:
             tls = identity.ssl_context()
             self._replace_connections(tls)
             self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=0, ssl=tls or True, keepalive_timeout=KEEP_SECONDS),
+                connector=aiohttp.TCPConnector(
+                    limit=0, ssl=tls or self._to_proxy(), keepalive_timeout=KEEP_SECONDS
+                ),
                 headers=self._about_us,
                 cookie_jar=aiohttp.DummyCookieJar(),
                 read_bufsize=1 << 20,
@@ -238,6 +241,10 @@ class Transport:
         if self._connections is not None:
             self._connections.close()
         self._connections = Connections(self.config.server, tls, self.config.tls_server_name)
+
+    def _to_proxy(self) -> ssl.SSLContext | bool:
+        """For a plain http:// server: only a proxy before it may speak TLS."""
+        return ssl.create_default_context() if (self.config.proxy_url or "").startswith("https:") else True
 
 
 def _identity(used: KubeConfig, headers: Mapping[str, str]) -> CIMultiDict[str]:

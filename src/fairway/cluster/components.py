@@ -51,7 +51,7 @@ COREFILE = """\
     prometheus {address}:9153
 {forward}    cache 30
     loop
-    reload
+    reload 5s
     loadbalance
 }}
 """
@@ -145,8 +145,6 @@ class Components:
         return self._child("controllers", control)
 
     def dns(self) -> Child:
-        from fairway.client import Client, KubeConfig
-        from fairway.cluster import addons
         from fairway.dns.config import Config
         from fairway.dns.run import run
 
@@ -155,14 +153,32 @@ class Components:
         address = str(self._layout.host_address)
         forward = FORWARD if has_nameserver(Path("/etc/resolv.conf")) else ""
         corefile.write_text(COREFILE.format(address=address, zone=ZONE, kubeconfig=path, forward=forward))
-        config = Config(kubeconfig=path, conf=corefile, name="fairway", publish_progress=True)
+        config = Config(
+            kubeconfig=path, conf=corefile, data=self._data / "dns", name="fairway", publish_progress=True
+        )
 
         async def serve(ready: Ready) -> None:
-            async with Client(KubeConfig.load(path), component="dns") as client:
-                await addons.install(client, self._layout)
-            await run(config, ready)
+            # The server doesn't wait for its Service: it may have to start while there is no API server.
+            latch = Latch(2, ready)
+            async with asyncio.TaskGroup() as group:
+                installing = group.create_task(self._install_addons(path, latch.count))
+                await run(config, latch.count)
+                installing.cancel()
 
         return self._child("dns", serve)
+
+    async def _install_addons(self, identity: Path, done: Ready) -> None:
+        from fairway.client import Client, ClientError, KubeConfig
+        from fairway.cluster import addons
+
+        async with Client(KubeConfig.load(identity), component="dns") as client:
+            while True:
+                try:
+                    await addons.install(client, self._layout)
+                    break
+                except ClientError:
+                    await asyncio.sleep(0.5)
+        done()
 
     def nodes(self) -> list[Child]:
         return [self._node(node) for node in self._layout.nodes]

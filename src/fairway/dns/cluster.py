@@ -7,6 +7,7 @@ go away: what was seen last stays in force, and is kept on disk for a start with
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -14,22 +15,19 @@ from typing import Any, Protocol
 
 import structlog
 
-from fairway.api.objects import EndpointSlice, ObjectMeta, Pod, Service, View
+from fairway.api.objects import Pod
 from fairway.api.resources import ENDPOINT_SLICES, NAMESPACES, PODS, SERVICES
-from fairway.client import Client, Informer, KubeConfig
+from fairway.client import Client, ClientError, Informer, KubeConfig
 from fairway.dns import snapshot
+from fairway.dns.zone.views import EndpointSlice, Namespace, Service
 from fairway.dns.zone.zone import Zone
 
 log = structlog.get_logger()
 _AT_ONCE = 250
 """Changed Services worked out in a row before questions get their turn again: some ten milliseconds."""
 _PATIENCE = 1.0
-"""Seconds that the API server has before the snapshot is used in its place."""
+"""Seconds that an API server which can be reached has before the snapshot is used in its place."""
 _SNAPSHOT_EVERY = 10.0
-
-
-class Namespace(View, frozen=True):
-    metadata: ObjectMeta = ObjectMeta()
 
 
 TYPES: dict[str, type[Any]] = {
@@ -140,7 +138,11 @@ class WatchedCluster:
             asyncio.get_running_loop().call_soon(self._flush)
 
     def _flush(self) -> None:
-        unfinished = [zone for zone in self._zones if not zone.flush(_AT_ONCE)]
+        # Before all kinds are known, what is worked out would have to be worked out again.
+        known = [
+            zone for zone in self._zones if zone in self._filled or self._recalled or self._seen_all(zone)
+        ]
+        unfinished = [zone for zone in known if not zone.flush(_AT_ONCE)]
         if unfinished:
             asyncio.get_running_loop().call_soon(self._flush)
             return
@@ -162,9 +164,13 @@ class WatchedCluster:
     # ---- the last state on disk ------------------------------------------------------------------------
 
     async def _recall_if_alone(self) -> None:
-        """Brings the last state into force where the API server keeps silent."""
+        """Brings the last state into force where the API server keeps silent, or is not there at all."""
         assert self._memory
-        await asyncio.sleep(_PATIENCE)
+        with contextlib.suppress(ClientError, TimeoutError):
+            async with asyncio.timeout(_PATIENCE):
+                await self.client.request("GET", "/version")
+                await self._slices.synced()
+                await self._informers["services"].synced()
         missing = {kind: TYPES[kind] for kind in TYPES if not self._informers[kind].has_synced}
         if "services" not in missing and "endpointslices" not in missing:
             return

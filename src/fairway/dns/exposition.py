@@ -1,5 +1,5 @@
-"""The metrics page: the exposition format of Prometheus 0.0.4, with CoreDNS's names and labels, so that
-dashboards keep working. What CoreDNS has no name for begins with `fairway_dns`. Pure.
+"""The metrics page, with CoreDNS's names and labels, so that dashboards keep working. What CoreDNS has no
+name for begins with `fairway_dns`. Pure.
 """
 
 from __future__ import annotations
@@ -7,11 +7,12 @@ from __future__ import annotations
 import ipaddress
 import platform
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterator
 
 from fairway import __version__
-from fairway.dns.metrics import DURATIONS, Histogram, Metrics, Where
+from fairway.dns.metrics import Client, Metrics, Where
 from fairway.dns.rdata import rcode_text
+from fairway.metrics import Figure, Labels, exposition
 
 _TYPES = {
     1: "A", 2: "NS", 5: "CNAME", 6: "SOA", 12: "PTR", 15: "MX", 16: "TXT", 28: "AAAA", 33: "SRV",
@@ -21,29 +22,50 @@ _SHOWN_CLIENTS = 100
 
 
 def text(metrics: Metrics) -> str:
-    lines = [
-        *_family("coredns_build_info", "A metric with a constant '1' value.", "gauge"),
-        f'coredns_build_info{{version="fairway-{__version__}",revision="",goversion="python'
-        f'{platform.python_version()}"}} 1',
-        *_questions(metrics),
-        *_durations(metrics),
-        *_cache(metrics),
-        *_forward(metrics),
-        *_clients(metrics),
-        *_state(metrics),
-    ]
-    return "\n".join(lines) + "\n"
+    return exposition(_figures(metrics))
 
 
-def _family(name: str, about: str, kind: str = "counter") -> list[str]:
-    return [f"# HELP {name} {about}", f"# TYPE {name} {kind}"]
+def _figures(metrics: Metrics) -> Iterator[Figure]:
+    build = (
+        ("version", f"fairway-{__version__}"),
+        ("revision", ""),
+        ("goversion", f"python{platform.python_version()}"),
+    )
+    yield Figure("coredns_build_info", 1, build, help="A metric with a constant '1' value.")
+    yield from _questions(metrics)
+    yield from _cache(metrics)
+    yield from _forward(metrics)
+    yield from _clients(metrics)
+    yield from _state(metrics)
 
 
-def _labels(where: Where) -> str:
-    return f'server="{where[0]}",zone="{where[1]}",view=""'
+def _count(name: str, about: str, count: int, *labels: tuple[str, str]) -> Figure:
+    return Figure(name, count, labels, "counter", about)
 
 
-def _questions(metrics: Metrics) -> Iterable[str]:
+def _place(where: Where) -> Labels:
+    return ("server", where[0]), ("zone", where[1]), ("view", "")
+
+
+def _questions(metrics: Metrics) -> Iterator[Figure]:
+    requests, responses = _with_lanes(metrics)
+    name, about = "coredns_dns_requests_total", "Counter of DNS requests made per zone, protocol, type."
+    for (where, proto, family, kind), count in sorted(requests.items()):
+        more = ("proto", proto), ("family", str(family)), ("type", kind)
+        yield _count(name, about, count, *_place(where), *more)
+    name, about = "coredns_dns_responses_total", "Counter of response status codes."
+    for (where, rcode, plugin), count in sorted(responses.items()):
+        yield _count(name, about, count, *_place(where), ("rcode", rcode_text(rcode)), ("plugin", plugin))
+    name = "coredns_dns_request_duration_seconds"
+    about = "Histogram of the time (in seconds) each request took per zone."
+    for where, histogram in sorted(metrics.durations.items(), key=lambda item: item[0]):
+        yield from histogram.figures(name, about, _place(where))
+
+
+def _with_lanes(
+    metrics: Metrics,
+) -> tuple[Counter[tuple[Where, str, int, str]], Counter[tuple[Where, int, str]]]:
+    """Requests and responses of both ways of answering."""
     requests: Counter[tuple[Where, str, int, str]] = Counter()
     responses = Counter(metrics.responses)
     for (where, proto, family, kind), count in metrics.requests.items():
@@ -56,97 +78,55 @@ def _questions(metrics: Metrics) -> Iterable[str]:
         for rcode, count in enumerate(lane.rcodes):
             if count:
                 responses[where, rcode, "kubernetes"] += count
-    yield from _family("coredns_dns_requests_total", "Counter of DNS requests made per zone, protocol, type.")
-    for (where, proto, family, kind_text), count in sorted(requests.items()):
-        rest = f'proto="{proto}",family="{family}",type="{kind_text}"'
-        yield f"coredns_dns_requests_total{{{_labels(where)},{rest}}} {count}"
-    yield from _family("coredns_dns_responses_total", "Counter of response status codes.")
-    for (where, rcode, plugin), count in sorted(responses.items()):
-        rest = f'rcode="{rcode_text(rcode)}",plugin="{plugin}"'
-        yield f"coredns_dns_responses_total{{{_labels(where)},{rest}}} {count}"
+    return requests, responses
 
 
-def _durations(metrics: Metrics) -> Iterable[str]:
-    name = "coredns_dns_request_duration_seconds"
-    yield from _family(name, "Histogram of the time (in seconds) each request took per zone.", "histogram")
-    for where, histogram in sorted(metrics.durations.items()):
-        yield from _histogram(name, _labels(where), histogram)
-
-
-def _histogram(name: str, labels: str, histogram: Histogram) -> Iterable[str]:
-    seen = 0
-    for bound, count in zip((*DURATIONS, "+Inf"), histogram.counts, strict=True):
-        seen += count
-        yield f'{name}_bucket{{{labels},le="{bound}"}} {seen}'
-    yield f"{name}_sum{{{labels}}} {histogram.total:.9f}"
-    yield f"{name}_count{{{labels}}} {seen}"
-
-
-def _cache(metrics: Metrics) -> Iterable[str]:
-    yield from _family("coredns_cache_hits_total", "The count of cache hits.")
-    for (zones, kind), count in sorted(metrics.cache_hits.items()):
-        yield f'coredns_cache_hits_total{{type="{kind}",zones="{zones}",view=""}} {count}'
-    yield from _family("coredns_cache_misses_total", "The count of cache misses.")
-    for zones, count in sorted(metrics.cache_misses.items()):
-        yield f'coredns_cache_misses_total{{zones="{zones}",view=""}} {count}'
+def _cache(metrics: Metrics) -> Iterator[Figure]:
     requests: Counter[str] = Counter(metrics.cache_misses)
-    for (zones, _), count in metrics.cache_hits.items():
+    for (zones, kind), count in sorted(metrics.cache_hits.items()):
         requests[zones] += count
-    yield from _family("coredns_cache_requests_total", "The count of cache requests.")
-    for zones, count in sorted(requests.items()):
-        yield f'coredns_cache_requests_total{{zones="{zones}",view=""}} {count}'
-
-
-def _forward(metrics: Metrics) -> Iterable[str]:
-    name = "coredns_proxy_request_duration_seconds"
-    yield from _family(name, "Histogram of the time each request to an upstream took.", "histogram")
-    for (to, rcode), histogram in sorted(metrics.forwarded.items()):
-        yield from _histogram(name, f'proxy_name="forward",to="{to}",rcode="{rcode}"', histogram)
-    name = "coredns_proxy_healthcheck_failures_total"
-    yield from _family(name, "Counter of the number of failed healthchecks.")
-    for to, count in sorted(metrics.healthcheck_failures.items()):
-        yield f'{name}{{proxy_name="forward",to="{to}"}} {count}'
-    name = "coredns_forward_max_concurrent_rejects_total"
-    yield from _family(name, "Counter of queries rejected because there were too many at once.")
-    yield f"{name} {metrics.concurrent_rejects}"
-
-
-def _clients(metrics: Metrics) -> Iterable[str]:
-    """Those whose search paths cost most. Questions divided by (questions minus denied) is their factor."""
-    shown = sorted(metrics.denied, key=metrics.denied.__getitem__, reverse=True)[:_SHOWN_CLIENTS]
+        labels = ("type", kind), ("zones", zones), ("view", "")
+        yield _count("coredns_cache_hits_total", "The count of cache hits.", count, *labels)
     for name, about, counts in (
-        ("fairway_dns_client_questions_total", "Questions of a client.", metrics.asked),
-        ("fairway_dns_client_denied_total", "Those for names the cluster does not have.", metrics.denied),
+        ("coredns_cache_misses_total", "The count of cache misses.", metrics.cache_misses),
+        ("coredns_cache_requests_total", "The count of cache requests.", requests),
     ):
-        yield from _family(name, about)
-        for client in shown:
-            yield f'{name}{{client="{_address(client)}"}} {counts.get(client, 0)}'
+        for zones, count in sorted(counts.items()):
+            yield _count(name, about, count, ("zones", zones), ("view", ""))
 
 
-def _address(packed: bytes) -> str:
-    return str(ipaddress.ip_address(packed))
+def _forward(metrics: Metrics) -> Iterator[Figure]:
+    ours = ("proxy_name", "forward")
+    about = "Histogram of the time each request to an upstream took."
+    for (to, rcode), histogram in sorted(metrics.forwarded.items(), key=lambda item: item[0]):
+        labels = ours, ("to", to), ("rcode", rcode)
+        yield from histogram.figures("coredns_proxy_request_duration_seconds", about, labels)
+    name, about = "coredns_proxy_healthcheck_failures_total", "Counter of the number of failed healthchecks."
+    for to, count in sorted(metrics.healthcheck_failures.items()):
+        yield _count(name, about, count, ours, ("to", to))
+    about = "Counter of queries rejected because there were too many at once."
+    yield _count("coredns_forward_max_concurrent_rejects_total", about, metrics.concurrent_rejects)
 
 
-def _state(metrics: Metrics) -> Iterable[str]:
-    yield from _family(
-        "coredns_plugin_enabled", "A metric that indicates whether a plugin is enabled.", "gauge"
-    )
+def _clients(metrics: Metrics) -> Iterator[Figure]:
+    """Those whose search paths cost most. Questions divided by (questions minus denied) is their factor."""
+    for client, denied in metrics.denied.most_common(_SHOWN_CLIENTS):
+        label, asked = ("client", _address(client)), metrics.asked[client]
+        yield _count("fairway_dns_client_questions_total", "Questions of a client.", asked, label)
+        about = "Those for names the cluster does not have."
+        yield _count("fairway_dns_client_denied_total", about, denied, label)
+
+
+def _address(client: Client) -> str:
+    return str(ipaddress.ip_address(client[0]))
+
+
+def _state(metrics: Metrics) -> Iterator[Figure]:
+    about = "A metric that indicates whether a plugin is enabled."
     for where, plugin in sorted(metrics.plugins):
-        yield f'coredns_plugin_enabled{{{_labels(where)},name="{plugin}"}} 1'
-    for name, about, kind, value in (
-        ("coredns_panics_total", "The number of failures while answering.", "counter", metrics.panics),
-        ("coredns_reload_failed_total", "Counter of failed reloads.", "counter", metrics.reload_failures),
-        (
-            "fairway_dns_snapshot_in_use",
-            "1 while an earlier state of the cluster is served.",
-            "gauge",
-            int(metrics.snapshot_written > 0),
-        ),
-        (
-            "fairway_dns_snapshot_written_seconds",
-            "When that state was written.",
-            "gauge",
-            int(metrics.snapshot_written),
-        ),
-    ):
-        yield from (*_family(name, about, kind), f"{name} {value}")
+        yield Figure("coredns_plugin_enabled", 1, (*_place(where), ("name", plugin)), help=about)
+    yield _count("coredns_panics_total", "The number of failures while answering.", metrics.panics)
+    yield _count("coredns_reload_failed_total", "Counter of failed reloads.", metrics.reload_failures)
+    written, about = metrics.snapshot_written, "1 while an earlier state of the cluster is served."
+    yield Figure("fairway_dns_snapshot_in_use", int(written > 0), help=about)
+    yield Figure("fairway_dns_snapshot_written_seconds", int(written), help="When that state was written.")

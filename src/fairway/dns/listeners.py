@@ -10,14 +10,14 @@ import asyncio
 import contextlib
 import socket
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import structlog
 
 from fairway.dns import wire
 from fairway.dns.responder import Responder
 from fairway.dns.zone.compiled import PLAIN
-from fairway.kernel.datagrams import SLOT, SOURCE, Control, DatagramBatch
+from fairway.kernel.datagrams import SLOT, Control, DatagramBatch, Source
 
 log = structlog.get_logger()
 _BUFFER = 4 << 20
@@ -30,6 +30,14 @@ _MAX_CONNECTIONS = 4096
 _HIGH_WATER = 1 << 20
 
 CurrentResponder = Callable[[], Responder]
+
+
+class Sender(NamedTuple):
+    """What of a datagram is needed to answer it once its seat is another's."""
+
+    address: Any
+    control: Control
+    source: Source
 
 
 class UdpListener:
@@ -78,29 +86,25 @@ class UdpListener:
         lane, metrics = responder.lane, responder.metrics
         counts = metrics.lane(responder.where, self._family)
         prebuilt, kinds = responder.prebuilt.get, counts.udp
-        received, sizes, sources = batch.received, batch.sizes, batch.sources
-        asked, (low, high) = metrics.asked, batch.source_part
+        received, sizes = batch.received, batch.sizes
         answers: list[tuple[int, bytes]] = []
         hits = 0
         for seat in range(count):
             at = seat * SLOT
             end = at + sizes[seat]
-            client = sources[seat * SOURCE + low : seat * SOURCE + high]
             hit = prebuilt(received[at + 12 : end])
             if hit is not None and received[at + 2 : at + 12] == PLAIN:
                 hits += 1
-                asked[client] = asked.get(client, 0) + 1
                 kinds[received[end - 3]] += 1
                 body = hit if hit.__class__ is bytes else hit.pick()  # type: ignore[union-attr]
                 answers.append((seat, received[at : at + 2] + body))
             else:
                 data = received[at:end]
-                answer = lane.answer_datagram(data) if lane else None
-                if answer is not None:
+                answer = responder.again(data)
+                if answer is None and lane and (answer := lane.answer_datagram(data)):
                     counts.count(data, answer)
-                    metrics.count_client(client, denied=answer[3] & 15 == wire.NXDOMAIN)
-                else:
-                    answer = responder.again(data)
+                    if answer[3] & 15 == wire.NXDOMAIN:
+                        metrics.denied[batch.source(seat)] += 1
                 if answer is not None:
                     answers.append((seat, answer))
                 else:
@@ -109,21 +113,24 @@ class UdpListener:
         if answers:
             batch.send(answers)
             metrics.took(responder.where, (self._loop.time() - begin) / len(answers), len(answers))
-            metrics.bound_clients()
+        if count:
+            metrics.count_clients(batch.sources(count))
         return count
 
     def _ask_chain(self, responder: Responder, data: bytes, seat: int) -> None:
         if len(self._tasks) < _MAX_PENDING:
-            address, control = self._batch.address(seat), self._batch.control(seat)
-            task = self._loop.create_task(self._respond(responder, data, address, control))
+            sender = Sender(self._batch.address(seat), self._batch.control(seat), self._batch.source(seat))
+            task = self._loop.create_task(self._respond(responder, data, sender))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
-    async def _respond(self, responder: Responder, data: bytes, address: Any, control: Control) -> None:
-        answer = await responder.respond(data, address[0], address[1], tcp=False)
+    async def _respond(self, responder: Responder, data: bytes, sender: Sender) -> None:
+        answer = await responder.respond(data, sender.address[0], sender.address[1], tcp=False)
         if answer is not None:
+            if answer[2] & wire.AA >> 8 and answer[3] & 15 == wire.NXDOMAIN:
+                responder.metrics.denied[sender.source] += 1
             with contextlib.suppress(OSError):
-                self._socket.sendmsg([answer], control, 0, address)
+                self._socket.sendmsg([answer], sender.control, 0, sender.address)
 
     def close(self) -> None:
         self.pause()

@@ -6,9 +6,11 @@ CoreDNS does; and by client, to see whose search paths multiply questions.
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+
+from fairway.metrics import Histogram
 
 DURATIONS = (
     0.00025,
@@ -33,22 +35,14 @@ MOST_CLIENTS = 10_000
 
 Where = tuple[str, str]
 """Server and zone."""
+Client = tuple[bytes]
+"""The packed address."""
 
 
 def server_label(host: str, port: int) -> str:
     """As CoreDNS writes it: all addresses of the machine are written as none."""
     shown = "" if host in ("0.0.0.0", "::") else f"[{host}]" if ":" in host else host
     return f"dns://{shown}:{port}"
-
-
-@dataclass
-class Histogram:
-    counts: list[int] = field(default_factory=lambda: [0] * (len(DURATIONS) + 1))
-    total: float = 0.0
-
-    def add(self, seconds: float, times: int = 1) -> None:
-        self.counts[bisect_left(DURATIONS, seconds)] += times
-        self.total += seconds * times
 
 
 @dataclass
@@ -87,9 +81,9 @@ class Metrics:
     panics: int = 0
     reload_failures: int = 0
     plugins: set[tuple[Where, str]] = field(default_factory=set)
-    asked: dict[bytes, int] = field(default_factory=dict)
-    """Questions by the packed address of the client."""
-    denied: dict[bytes, int] = field(default_factory=dict)
+    asked: Counter[Client] = field(default_factory=Counter)
+    """Questions by client."""
+    denied: Counter[Client] = field(default_factory=Counter)
     """Those of them that were for names that don't exist in the cluster's zone."""
     snapshot_written: float = 0.0
     """When the state of the cluster that is served was written down, if it is not the present one."""
@@ -98,19 +92,15 @@ class Metrics:
         return self.lanes.setdefault((where, family), LaneCounts())
 
     def took(self, where: Where, seconds: float, times: int = 1) -> None:
-        self.durations.setdefault(where, Histogram()).add(seconds, times)
+        self.durations.setdefault(where, Histogram(DURATIONS)).observe(seconds, times)
 
     def forwarded_to(self, server: str, rcode: str, seconds: float) -> None:
-        self.forwarded.setdefault((server, rcode), Histogram()).add(seconds)
+        self.forwarded.setdefault((server, rcode), Histogram(DURATIONS)).observe(seconds)
 
-    def count_client(self, client: bytes, denied: bool) -> None:
-        self.asked[client] = self.asked.get(client, 0) + 1
-        if denied:
-            self.denied[client] = self.denied.get(client, 0) + 1
-
-    def bound_clients(self) -> None:
-        """Addresses can be made up: when there are too many, those with the fewest questions go."""
+    def count_clients(self, clients: Iterable[Client]) -> None:
+        """One question of each. Addresses can be made up: when there are too many, those with the fewest
+        questions go."""
+        self.asked.update(clients)
         if len(self.asked) > MOST_CLIENTS:
-            most = sorted(self.asked, key=self.asked.__getitem__, reverse=True)[: MOST_CLIENTS // 10]
-            self.asked = {client: self.asked[client] for client in most}
-            self.denied = {client: self.denied[client] for client in most if client in self.denied}
+            self.asked = Counter(dict(self.asked.most_common(MOST_CLIENTS // 10)))
+            self.denied = Counter({client: n for client, n in self.denied.items() if client in self.asked})

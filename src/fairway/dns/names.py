@@ -137,11 +137,9 @@ def is_under(name: bytes, zone: bytes) -> bool:
 
 def packed(address: str) -> bytes | None:
     """The 4 or 16 octets of an IP address in text, or None if it is none."""
-    found = _IPV4.match(address)
-    if found:
-        octets = [int(part) for part in found.groups()]
-        return bytes(octets) if max(octets) < 256 else None
     try:
+        if _IPV4.match(address):
+            return bytes(map(int, address.split(".")))
         return ipaddress.ip_address(address).packed
     except ValueError:
         return None

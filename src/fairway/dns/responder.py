@@ -74,7 +74,8 @@ class Responder:
         return lane.answers if lane else _EMPTY
 
     def again(self, data: bytes) -> bytes | None:
-        """The answer that was given to the same datagram a moment ago, while it still holds."""
+        """The answer that was given to the same datagram a moment ago, while it still holds. Names of the
+        cluster are not among them."""
         recent = self._recent.get(data[2:])
         if recent is None or recent[0] < self._clock():
             return None
@@ -123,9 +124,12 @@ class Responder:
         if trail is not None:
             reply = explain.told(reply, query, trail)
         answer = wire.write_reply(query, reply, _limit(query, reply, tcp))
-        if reply.repeat and self._repeats and not tcp and trail is None:
+        if reply.repeat and self._repeats and trail is None and not (tcp or self._is_of_cluster(query)):
             self._remember(data, reply, answer, counted, responded)
         return answer
+
+    def _is_of_cluster(self, query: Query) -> bool:
+        return self._kubernetes is not None and self._kubernetes.zone.zone_of(query.key) is not None
 
     def _zone_text(self, query: Query) -> str:
         zone = next((zone for zone in names.ancestors(query.key) if zone in self.chains), None)

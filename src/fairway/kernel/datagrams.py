@@ -12,13 +12,13 @@ import mmap
 import os
 import socket
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 SEATS = 64
 SLOT = 4096
 """Octets of a seat, for coming and going; larger answers are sent one by one."""
 
-SOURCE = 32
+_SOURCE = 32
 """Octets of a seat's source, a `struct sockaddr`."""
 
 _IP_PKTINFO = 8
@@ -37,6 +37,8 @@ _recvmmsg.argtypes = [ctypes.c_int, ctypes.c_void_p, ctypes.c_uint, ctypes.c_int
 _sendmmsg.argtypes = [ctypes.c_int, ctypes.c_void_p, ctypes.c_uint, ctypes.c_int]
 
 Control = list[tuple[int, int, bytes]]
+Source = tuple[bytes]
+"""The packed address alone: a tuple, as that is what many are read as in one go."""
 
 
 def announce_destination(sock: socket.socket) -> None:
@@ -60,9 +62,9 @@ class DatagramBatch:
         self.received = mmap.mmap(-1, SEATS * SLOT)
         """Slicing gives bytes, in one copy; seat N begins at N * SLOT."""
         self._sent = mmap.mmap(-1, SEATS * SLOT)
-        self.sources = mmap.mmap(-1, SEATS * SOURCE)
-        self.source_part = (4, 8) if self._family == socket.AF_INET else (8, 24)
-        """Where in a seat's source its packed address stands."""
+        self._sources = mmap.mmap(-1, SEATS * _SOURCE)
+        self._source = struct.Struct("4x4s24x" if self._family == socket.AF_INET else "8x16s8x")
+        """A seat's source, as far as its packed address goes."""
         self._controls = mmap.mmap(-1, SEATS * _CONTROL)
         self._vectors = mmap.mmap(-1, SEATS * 32)
         self._coming = mmap.mmap(-1, SEATS * _HEADER.size)
@@ -77,10 +79,10 @@ class DatagramBatch:
         self._coming_at, self._going_at = _address(self._coming), _address(self._going)
 
     def _lay_out(self) -> None:
-        names, controls = _address(self.sources), _address(self._controls)
+        names, controls = _address(self._sources), _address(self._controls)
         vectors, received, sent = _address(self._vectors), _address(self.received), _address(self._sent)
         length = _NAME_LENGTH[self._family]
-        self._name_at = [names + seat * SOURCE for seat in range(SEATS)]
+        self._name_at = [names + seat * _SOURCE for seat in range(SEATS)]
         self._control_at = [controls + seat * _CONTROL for seat in range(SEATS)]
         room = _CONTROL if self._wildcard else 0
         reply = _CONTROL_LENGTH[self._family] if self._wildcard else 0
@@ -136,13 +138,20 @@ class DatagramBatch:
 
     def address(self, seat: int) -> tuple[str, int] | tuple[str, int, int, int]:
         """Where the datagram of a seat came from."""
-        at = seat * SOURCE
-        port = int.from_bytes(self.sources[at + 2 : at + 4], "big")
+        at = seat * _SOURCE
+        port = int.from_bytes(self._sources[at + 2 : at + 4], "big")
         if self._family == socket.AF_INET:
-            return socket.inet_ntop(socket.AF_INET, self.sources[at + 4 : at + 8]), port
-        flow = int.from_bytes(self.sources[at + 4 : at + 8], "big")
-        scope = struct.unpack_from("@I", self.sources, at + 24)[0]
-        return socket.inet_ntop(socket.AF_INET6, self.sources[at + 8 : at + 24]), port, flow, scope
+            return socket.inet_ntop(socket.AF_INET, self._sources[at + 4 : at + 8]), port
+        flow = int.from_bytes(self._sources[at + 4 : at + 8], "big")
+        scope = struct.unpack_from("@I", self._sources, at + 24)[0]
+        return socket.inet_ntop(socket.AF_INET6, self._sources[at + 8 : at + 24]), port, flow, scope
+
+    def source(self, seat: int) -> Source:
+        return self._source.unpack_from(self._sources, seat * _SOURCE)
+
+    def sources(self, count: int) -> Iterator[Source]:
+        """Who sent the datagrams of the first seats."""
+        return self._source.iter_unpack(self._sources[: count * _SOURCE])
 
     def control(self, seat: int) -> Control:
         """What makes a later answer leave from the address that was asked."""

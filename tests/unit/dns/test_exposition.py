@@ -33,10 +33,9 @@ def test_all_ways_of_answering_are_counted_together_under_coredns_names() -> Non
 
 def test_clients_whose_search_paths_cost_most_are_shown() -> None:
     metrics = Metrics()
-    for _ in range(4):
-        metrics.count_client(bytes((10, 244, 0, 5)), denied=True)
-    metrics.count_client(bytes((10, 244, 0, 5)), denied=False)
-    metrics.count_client(bytes((10, 244, 0, 6)), denied=False)
+    searching, thrifty = (bytes((10, 244, 0, 5)),), (bytes((10, 244, 0, 6)),)
+    metrics.count_clients([*[searching] * 5, thrifty])
+    metrics.denied[searching] += 4
     page = text(metrics)
     assert 'fairway_dns_client_questions_total{client="10.244.0.5"} 5' in page
     assert 'fairway_dns_client_denied_total{client="10.244.0.5"} 4' in page
@@ -45,13 +44,14 @@ def test_clients_whose_search_paths_cost_most_are_shown() -> None:
 
 def test_made_up_addresses_do_not_fill_the_memory() -> None:
     metrics = Metrics()
-    metrics.count_client(b"real", denied=True)
-    metrics.count_client(b"real", denied=False)
+    metrics.count_clients([(b"real",), (b"real",)])
     for number in range(MOST_CLIENTS):
-        metrics.count_client(number.to_bytes(4, "big"), denied=True)
-    metrics.bound_clients()
+        client = (number.to_bytes(4, "big"),)
+        metrics.count_clients([client])
+        metrics.denied[client] += 1
     assert len(metrics.asked) < MOST_CLIENTS
-    assert metrics.asked[b"real"] == 2
+    assert len(metrics.denied) < MOST_CLIENTS
+    assert metrics.asked[b"real",] == 2
 
 
 def test_servers_are_written_as_coredns_does() -> None:

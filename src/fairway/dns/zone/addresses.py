@@ -46,11 +46,12 @@ class AddressIndex:
             else:
                 del self._endpoints[address]
                 self._count(address, -1)
+        alone = (key,)
         for address in new:
             holders = self._endpoints.get(address)
             if holders is None:
                 self._count(address, 1)
-            self._endpoints[address] = (*holders, key) if holders else (key,)
+            self._endpoints[address] = (*holders, key) if holders else alone
 
     def _count(self, address: bytes, by: int) -> None:
         if self._prefixes is None:

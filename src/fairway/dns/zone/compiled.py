@@ -31,6 +31,7 @@ _SHORTEST = 17
 _OWNER = b"\xc0\x0c"
 _ONE_QUESTION = b"\x00\x01\x00\x00\x00\x00\x00"
 _NEGATIVE_COUNTS = b"\0\x01\0\0\0\x01\0\0"
+_DENIED = bytes((0x85, wire.NXDOMAIN)) + _NEGATIVE_COUNTS
 _CHAINED = frozenset((wire.TXT, wire.NS, wire.SOA, wire.CNAME, wire.DS, wire.ANY, wire.AXFR, wire.IXFR))
 """Types that the chain answers: plugins have ideas of their own about them, and nobody asks them often."""
 _EXPLAIN = explain.OPTION.to_bytes(2, "big")
@@ -60,6 +61,8 @@ class Compiled:
         """SRV answers as they were last written."""
         self._memo: dict[bytes, bytes] = {}
         self._denied: dict[bytes, bytes] = {}
+        self._barren: dict[bytes, bytes] = {}
+        """Below `svc`: what follows the first label of a question, where only nodes can be; and the zone."""
         self._repeatable = True
         self._soas: dict[tuple[bytes, int], bytes] = {}
         self._soa_serial = 0
@@ -71,13 +74,15 @@ class Compiled:
     def _forget(self) -> None:
         self._memo.clear()
         self._denied.clear()
+        self._barren.clear()
 
     def replace(self, old: Names, new: Names) -> None:
         """Takes over what a Service's names became."""
         self._forget()
         origin = self.zone.settings.primary
-        for relative in (*old.nodes, *new.nodes):
-            self._services.pop(relative + origin + _TYPE_SRV, None)
+        if self._services:
+            for relative in (*old.nodes, *new.nodes):
+                self._services.pop(relative + origin + _TYPE_SRV, None)
         for relative, node in old.nodes.items():
             if new.nodes.get(relative) != node:
                 for kind in (_TYPE_A, _TYPE_AAAA):
@@ -114,6 +119,9 @@ class Compiled:
         again = self._memo.get(key) or self._denied.get(key)
         if again is not None:
             return data[:2] + again
+        origin = self._barren.get(data[13 + data[12] :]) if len(data) > _SHORTEST else None
+        if origin is not None and (denial := self._denial(data, origin)):
+            return denial
         self._repeatable = True
         message = self.answer(data, wire.PLAIN_UDP)
         if message is not None and self._repeatable:
@@ -185,6 +193,7 @@ class Compiled:
         if node is None:
             if origin not in self.closed and self.passes_on(name):
                 return None
+            self._note_barren(data, name, end, origin)
             return self._negative(data, end, origin, _DENIALS)
         if node.cname or (node is EXISTS and origin not in self.closed and self.passes_on(name)):
             return None
@@ -221,6 +230,31 @@ class Compiled:
             mixed = tuple(random.sample(reply.answer, len(reply.answer)))
             reply = msgspec.structs.replace(reply, answer=mixed)
         return wire.write_reply(query, reply, limit)
+
+    def _denial(self, data: bytes, origin: bytes) -> bytes | None:
+        """For a plain question of which all but the first label is known, with nothing but nodes there."""
+        offset = len(data) - 4 - len(origin)
+        relative = data[12:offset].lower()
+        if (
+            data[2:12] != PLAIN
+            or data[12] > names.MAX_LABEL
+            or len(data) > 16 + names.MAX_NAME
+            or relative in self.zone.nodes
+            or b"_" in relative
+        ):
+            return None
+        return data[:2] + _DENIED + data[12:] + self._soa(origin, offset)
+
+    def _note_barren(self, data: bytes, name: bytes, end: int, origin: bytes) -> None:
+        """Floods of names that don't exist differ in their first label, and search paths put it before the
+        same domains again and again."""
+        parent = name[1 + name[0] :]
+        relative = parent[: len(parent) - len(origin)]
+        if self._repeatable and origin in self.closed and self.zone.has_only_nodes_below(relative):
+            if len(self._barren) >= _MOST_DENIALS:
+                self._barren.clear()
+            self._barren[parent + data[end : end + 4]] = origin
+            self._repeatable = False
 
     def _negative(self, data: bytes, end: int, origin: bytes, heads: tuple[bytes, ...]) -> bytes:
         head = heads[(data[2] & 1) << 1 | data[3] >> 4 & 1]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import msgspec
@@ -79,14 +80,14 @@ class Settings:
     guarded: bool = False
     """An `acl` stands before the zone: an alias then tells nothing but the addresses it leads to."""
 
-    @property
+    @cached_property
     def tailored(self) -> bool:
         """Whether a part of the names is left out, or given several times."""
         forward = [zone for zone in self.zones if not is_reverse(zone)]
         chosen = self.namespaces or self.labels or self.namespace_labels
         return bool(chosen) or not self.endpoints or len(forward) > 1
 
-    @property
+    @cached_property
     def primary(self) -> bytes:
         """The zone that PTR records lead into: the first that is not a reverse one."""
         return next((zone for zone in self.zones if not is_reverse(zone)), names.ROOT)

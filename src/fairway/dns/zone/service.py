@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from fairway.api.objects import Endpoint, EndpointPort, EndpointSlice, Service
 from fairway.dns import names
 from fairway.dns.zone.model import EXISTS, NO_NAMES, Names, Node, Settings, Target
+from fairway.dns.zone.views import Endpoint, EndpointPort, EndpointSlice, Service
 
 _SVC = b"\x03svc"
 
@@ -45,11 +45,12 @@ def names_of(service: Service, slices: Iterable[EndpointSlice], settings: Settin
             return _external(service.spec.external_name, base)
     except names.InvalidName:
         return NO_NAMES
-    pairs = list(_pairs(slices, settings)) if settings.endpoints else []
+    if not settings.endpoints:
+        slices = ()
     if service.spec.cluster_ip == "None":
-        return _headless(base, pairs)
-    found = _cluster_ip(service, base, pairs, settings)
-    if not pairs and not settings.empty_services:
+        return _headless(base, list(_pairs(slices, settings)))
+    found = _cluster_ip(service, base, slices, settings)
+    if not found.endpoints and not settings.empty_services:
         # Only the name is withheld; whoever sees the address may still learn whose it is.
         return Names(base, {}, found.owned)
     return found
@@ -62,7 +63,7 @@ def _external(target: str, base: bytes) -> Names:
     return Names(base, {base: Node(cname=names.from_text(target).lower())})
 
 
-def _cluster_ip(service: Service, base: bytes, pairs: Sequence[Pair], settings: Settings) -> Names:
+def _cluster_ip(service: Service, base: bytes, slices: Iterable[EndpointSlice], settings: Settings) -> Names:
     texts = service.spec.cluster_ips or [service.spec.cluster_ip]
     addresses = [packed for text in texts if (packed := names.packed(text))]
     if not addresses:
@@ -76,7 +77,24 @@ def _cluster_ip(service: Service, base: bytes, pairs: Sequence[Pair], settings: 
             # The specification has no addresses here. CoreDNS has; blocks that were cut to measure keep them.
             node = _node(addresses, own) if settings.tailored else Node(srv=_targets(own))
             nodes |= _port_names(base, port, node)
-    return Names(base, nodes, tuple(addresses), _addresses(pairs))
+    return Names(base, nodes, tuple(addresses), _endpoint_addresses(slices))
+
+
+def _endpoint_addresses(slices: Iterable[EndpointSlice]) -> tuple[bytes, ...]:
+    """Those of ready endpoints. Behind a virtual IP their names don't matter before someone asks."""
+    texts = (
+        text
+        for piece in slices
+        for endpoint in piece.endpoints or ()
+        if _is_ready(endpoint)
+        for text in endpoint.addresses
+    )
+    return tuple(dict.fromkeys(address for text in texts if (address := names.packed(text))))
+
+
+def _is_ready(endpoint: Endpoint) -> bool:
+    # A missing `ready` means ready: the slice's author doesn't know better (EndpointConditions).
+    return endpoint.conditions.ready is not False
 
 
 def _headless(base: bytes, pairs: Sequence[Pair]) -> Names:
@@ -162,8 +180,7 @@ def _pairs(slices: Iterable[EndpointSlice], settings: Settings) -> Iterator[Pair
     for piece in slices:
         ports = tuple(_port(port) for port in piece.ports or () if port.port is not None)
         for endpoint in piece.endpoints or ():
-            # A missing `ready` means ready: the slice's author doesn't know better (EndpointConditions).
-            if endpoint.conditions.ready is False:
+            if not _is_ready(endpoint):
                 continue
             for text in endpoint.addresses:
                 address = names.packed(text)

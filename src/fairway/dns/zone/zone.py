@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from itertools import islice
 
-from fairway.api.objects import EndpointSlice, ObjectMeta, Pod, Service
+from fairway.api.objects import ObjectMeta, Pod
 from fairway.dns import names
 from fairway.dns.zone.addresses import AddressIndex
 from fairway.dns.zone.model import EXISTS, NO_NAMES, VERSION, Names, Node, Settings, is_reverse
 from fairway.dns.zone.service import endpoint_names, endpoint_node, names_of
+from fairway.dns.zone.views import EndpointSlice, Metadata, Service
 
 SERVICE_LABEL = "kubernetes.io/service-name"
 _NS_DNS = names.relative("ns.dns")
@@ -88,7 +90,7 @@ class Zone:
             self._slices.setdefault(owner, {})[key] = piece
             self._dirty[owner] = None
 
-    def namespace_changed(self, name: str, metadata: ObjectMeta | None) -> None:
+    def namespace_changed(self, name: str, metadata: Metadata | None) -> None:
         if metadata is None:
             self._namespaces.pop(name, None)
         else:
@@ -108,13 +110,13 @@ class Zone:
             for address in _pod_addresses(new):
                 self._pods.setdefault(address, {})[key] = None
 
-    def _selected(self, metadata: ObjectMeta) -> bool:
+    def _selected(self, metadata: Metadata | ObjectMeta) -> bool:
         return self.settings.labels is None or self.settings.labels.matches(metadata.labels or {})
 
     def flush(self, limit: int = 1_000_000) -> bool:
         """Works out at most `limit` changed Services; whether none is left then."""
-        for _ in range(min(limit, len(self._dirty))):
-            self._publish(next(iter(self._dirty)))
+        for key in list(islice(self._dirty, limit)):
+            self._publish(key)
         return not self._dirty
 
     def _publish(self, key: str) -> None:
@@ -149,8 +151,9 @@ class Zone:
 
     def _replace_nodes(self, old: Names, new: Names) -> None:
         self.nodes.update(new.nodes)
-        for name in old.nodes.keys() - new.nodes.keys():
-            del self.nodes[name]
+        if old.nodes:
+            for name in old.nodes.keys() - new.nodes.keys():
+                del self.nodes[name]
 
     # ---- what is asked ---------------------------------------------------------------------------------
 
@@ -174,6 +177,12 @@ class Zone:
             parent = self.nodes.get(relative[relative[0] + 1 :])
             return self._find_endpoint(relative) if parent is not None else None
         return self._find_implied(names.labels(relative))
+
+    def has_only_nodes_below(self, relative: bytes) -> bool:
+        """Whether of all names one label below this one only those exist that have a node; but for names
+        with an underscore."""
+        usual = relative.endswith(_SVC) and len(relative) > len(_SVC) and b"_" not in relative
+        return usual and relative not in self.nodes
 
     def _find_endpoint(self, relative: bytes) -> Node | None:
         """An endpoint of a Service with a virtual IP: those of headless ones have nodes of their own."""

@@ -8,7 +8,7 @@ from fairway.dns import names, wire
 from fairway.dns.plugins.kubernetes import Kubernetes
 from fairway.dns.wire import Reply
 from tests.unit.dns.plugins.bench import Behind, Bench, NoCluster, answer, denial, question, texts
-from tests.unit.dns.zone.objects import external, service
+from tests.unit.dns.zone.objects import external, key_of, service
 
 LINES = "kubernetes cluster.local in-addr.arpa {\n pods insecure\n fallthrough in-addr.arpa\n ttl 30\n}"
 
@@ -18,7 +18,7 @@ async def started(lines: str = LINES) -> Kubernetes:
     assert isinstance(plugin, Kubernetes)
     await plugin.start()
     for obj in (service(), external("db", "db.example.com")):
-        plugin.zone.service_changed(obj.metadata.key, obj)
+        plugin.zone.service_changed(key_of(obj), obj)
     plugin.zone.flush()
     return plugin
 

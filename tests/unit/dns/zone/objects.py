@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import msgspec
 
-from fairway.api.objects import EndpointSlice, ObjectMeta, Service
 from fairway.dns import names, wire
 from fairway.dns.wire import Record
 from fairway.dns.zone.model import Settings
+from fairway.dns.zone.views import EndpointSlice, Metadata, Service
 from fairway.dns.zone.zone import Zone
 
 CLUSTER = names.from_text("cluster.local.")
@@ -43,6 +43,10 @@ def endpoint(*addresses: str, **rest: object) -> dict[str, object]:
     return {"addresses": list(addresses), **rest}
 
 
+def key_of(obj: Service | EndpointSlice) -> str:
+    return f"{obj.metadata.namespace}/{obj.metadata.name}"
+
+
 class World:
     """A zone with short commands; time stands still unless moved."""
 
@@ -52,21 +56,21 @@ class World:
         self.namespace("prod")
 
     def namespace(self, name: str, gone: bool = False, **labels: str) -> None:
-        self.zone.namespace_changed(name, None if gone else ObjectMeta(name=name, labels=labels))
+        self.zone.namespace_changed(name, None if gone else Metadata(name=name, labels=labels))
 
     def put(self, *objects: Service | EndpointSlice) -> None:
         for obj in objects:
             if isinstance(obj, Service):
-                self.zone.service_changed(obj.metadata.key, obj)
+                self.zone.service_changed(key_of(obj), obj)
             else:
-                self.zone.slice_changed(obj.metadata.key, obj)
+                self.zone.slice_changed(key_of(obj), obj)
         self.zone.flush()
 
     def remove(self, obj: Service | EndpointSlice) -> None:
         if isinstance(obj, Service):
-            self.zone.service_changed(obj.metadata.key, None)
+            self.zone.service_changed(key_of(obj), None)
         else:
-            self.zone.slice_changed(obj.metadata.key, None)
+            self.zone.slice_changed(key_of(obj), None)
         self.zone.flush()
 
 

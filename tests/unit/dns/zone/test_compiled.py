@@ -14,7 +14,7 @@ from fairway.dns import names, wire
 from fairway.dns.wire import Edns, Query
 from fairway.dns.zone.compiled import PLAIN, Compiled, Shuffled
 from fairway.dns.zone.reply import resolve
-from tests.unit.dns.zone.objects import World, endpoint, external, piece, service
+from tests.unit.dns.zone.objects import CLUSTER, World, endpoint, external, piece, service
 
 WEB = "web.prod.svc.cluster.local."
 
@@ -22,7 +22,8 @@ WEB = "web.prod.svc.cluster.local."
 class Answering(World):
     def __init__(self, shuffle: bool = True) -> None:
         super().__init__()
-        self.compiled = Compiled(self.zone, shuffle, lambda name: names.is_under(name, names.IN_ADDR))
+        passes_on = lambda name: names.is_under(name, names.IN_ADDR)  # noqa: E731
+        self.compiled = Compiled(self.zone, shuffle, passes_on, frozenset((CLUSTER,)))
 
     def ask(self, name: str, rdtype: int = wire.A, **rest: object) -> bytes | None:
         query = Query(0x4242, names.from_text(name), rdtype, **rest)  # type: ignore[arg-type]
@@ -89,6 +90,35 @@ def test_changes_are_seen_by_the_very_next_question() -> None:
             assert answer is not None
             assert answer[3] & 15 == wanted
             world.put(service()) if wanted else world.remove(service())
+
+
+NEIGHBOURS = ["a", "B", "x" * 63, "web", "WEB", "_http", "10-244-0-1", "a.b", "web.web", "_tcp.web"]
+
+
+@pytest.mark.parametrize(
+    "domain", ["prod.svc", "web.prod.svc", "x.prod.svc", "dev.svc", "svc", "pod", "_tcp"]
+)
+@pytest.mark.parametrize("rdtype", [wire.A, wire.SRV])
+def test_that_neighbours_were_denied_changes_no_answer(domain: str, rdtype: int) -> None:
+    world = Answering()
+    world.put(service(), piece(endpoint("10.244.0.1")))
+    world.put(service("head", clusterIP="None"), piece(endpoint("10.244.0.1", hostname="a"), name="head"))
+    for label in (*NEIGHBOURS, *reversed(NEIGHBOURS)):
+        name = f"{label}.{domain}.cluster.local."
+        assert same(world.ask(name, rdtype), world.general(name, rdtype)), name
+
+
+def test_a_name_denied_with_its_neighbours_is_there_once_its_service_is() -> None:
+    world = Answering()
+    for label in ("a", "b", "new"):
+        denied = world.ask(f"{label}.prod.svc.cluster.local.")
+        assert denied is not None
+        assert denied[3] & 15 == wire.NXDOMAIN
+    world.put(service("new"))
+    for label, rcode in (("a", wire.NXDOMAIN), ("new", wire.NOERROR), ("NEW", wire.NOERROR)):
+        answer = world.ask(f"{label}.prod.svc.cluster.local.")
+        assert answer is not None
+        assert answer[3] & 15 == rcode
 
 
 def test_new_namespaces_are_seen_by_the_very_next_question() -> None:

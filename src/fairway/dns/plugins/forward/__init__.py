@@ -72,6 +72,7 @@ class Pool:
                 reply = await self._exchange(upstream, query, request.tcp)
             except UpstreamError:
                 upstream.failed()
+                request.note(f"forward: no answer from {upstream.name}")
                 continue
             upstream.succeeded()
             seconds = self._clock() - begin
