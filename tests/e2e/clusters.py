@@ -17,6 +17,7 @@ PATIENCE = 60.0
 @dataclass(frozen=True)
 class Cluster:
     data: Path
+    proxy_mode: str = "nftables"
 
     @property
     def environment(self) -> dict[str, str]:
