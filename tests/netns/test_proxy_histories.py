@@ -62,6 +62,8 @@ class Bench:
             self.run(lambda: fresh.synchronise(changes))
 
     def close(self) -> None:
+        with self.opened("userspace") as relayed:
+            self.run(relayed.remove)  # its relay outlives whoever started it
         self._worker.shutdown()
         self.namespace.close()
 
