@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 
 import structlog
@@ -27,6 +28,7 @@ from fairway.lb.speaker.model import (
 
 log = structlog.get_logger()
 LINK_CHECK_SECONDS = 0.5
+HAND_OVER_SECONDS = 3.0
 CONFLICT_SECONDS = 30.0
 
 
@@ -141,7 +143,10 @@ class Speaker:
         for task in self._tasks.values():
             task.cancel()
         await asyncio.gather(*self._tasks.values(), return_exceptions=True)
-        await asyncio.gather(*(keeper.leave() for keeper in self._keepers.values()))
+        # With the API server out of reach the others wait for the Leases to end, and we for nobody.
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(HAND_OVER_SECONDS):
+                await asyncio.gather(*(keeper.leave() for keeper in self._keepers.values()))
 
     async def _watch_link(self) -> None:
         """An interface without a carrier answers nobody, so someone else had better."""
