@@ -10,6 +10,7 @@ import click
 from fairway.apiserver.admission import KNOWN_PLUGINS
 from fairway.apiserver.config import Config
 from fairway.apiserver.run import run
+from fairway.cli.store import store_option
 from fairway.running import run_component
 
 
@@ -38,9 +39,7 @@ def parse_plugins(text: str) -> frozenset[str]:
 @click.option(
     "--bind", "--bind-address", default="127.0.0.1", show_default=True, help="address, or several with commas"
 )
-@click.option(
-    "--store", default="", help="sqlite:///path (default: under DATA), etcd://host:2379[,…] or memory://"
-)
+@store_option
 @click.option("--service-cluster-ip-range", default="10.96.0.0/16", show_default=True)
 @click.option("--service-node-port-range", default="30000-32767", show_default=True)
 @click.option("--advertise-address", default="", help="where other machines reach this server")

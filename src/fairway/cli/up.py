@@ -12,10 +12,12 @@ from typing import NoReturn
 import click
 
 from fairway.cli.connection import data_option
+from fairway.cli.store import store_option
 from fairway.cluster import rootless
+from fairway.cluster.choices import Choices
 from fairway.cluster.layout import MOST_NODES, Layout
 from fairway.cluster.record import Claim, read_record
-from fairway.proxy.modes import MODES
+from fairway.proxy.modes import MODES, ModeNotBuilt, check_mode
 
 DEFAULT_PORT = 6443
 
@@ -39,35 +41,51 @@ class Progress:
 @click.option("--nodes", default=1, show_default=True, type=click.IntRange(1, MOST_NODES))
 @click.option("--port", type=int, help=f"the API server's port (default: the first free from {DEFAULT_PORT})")
 @click.option("--proxy-mode", default="nftables", show_default=True, type=click.Choice(MODES))
+@store_option
 @click.option("--detach", is_flag=True, help="return once it is up, and leave it running")
-def command(data: Path, nodes: int, port: int | None, proxy_mode: str, detach: bool) -> None:
+def command(data: Path, nodes: int, port: int | None, proxy_mode: str, store: str, detach: bool) -> None:
     data = data.expanduser().resolve()
     progress = Progress()
     inside = rootless.inside()
     if inside:
         rootless.prepare()
+    _check_mode(proxy_mode)
     claim = Claim(data)
     if not claim.take():
         record = read_record(data)
         where = f" (process {record.pid}, API server on port {record.port})" if record else ""
         click.echo(f"already up{where}: export KUBECONFIG={data / 'kubeconfig'}")
         return
-    port = port or free_port()
+    choices = Choices(data, nodes, port or free_port(), proxy_mode, store)
     if os.geteuid() != 0:
         claim.release()
-        _as_user(data, nodes, port, proxy_mode, detach)
+        _as_user(choices, detach)
     elif inside:
-        _bring_up(data, nodes, port, proxy_mode, progress, Handed(inside, detach), inside)
+        _bring_up(choices, progress, Handed(inside, detach), inside)
     else:
-        _bring_up(data, nodes, port, proxy_mode, progress, Background() if detach else None)
+        _bring_up(choices, progress, Background() if detach else None)
 
 
-def _as_user(data: Path, nodes: int, port: int, proxy_mode: str, detach: bool) -> NoReturn:
-    """The same again, in namespaces of the user's own."""
-    arguments = ["up", "--data", str(data), "--nodes", str(nodes), "--port", str(port)]
-    arguments += ["--proxy-mode", proxy_mode, *(["--detach"] if detach else [])]
+def _check_mode(name: str) -> None:
+    """Before anything is begun. The default needs nothing that a kernel lacks, and isn't loaded for this."""
+    if name == MODES[0]:
+        return
     try:
-        sys.exit(rootless.enter(arguments, port, detach))
+        check_mode(name)
+    except ModeNotBuilt as error:
+        raise click.ClickException(str(error)) from error
+
+
+def _as_user(choices: Choices, detach: bool) -> NoReturn:
+    """The same again, in namespaces of the user's own."""
+    if choices.store.startswith("etcd:"):
+        raise click.ClickException(
+            "without root, the cluster runs in namespaces of its own, from where it can't reach etcd: "
+            "leave --store away, or run this as root"
+        )
+    arguments = ["up", *choices.arguments(), *(["--detach"] if detach else [])]
+    try:
+        sys.exit(rootless.enter(arguments, choices.port, detach))
     except rootless.Impossible as error:
         raise click.ClickException(
             f"without root, fairway up needs namespaces of its own: {error}"
@@ -75,10 +93,7 @@ def _as_user(data: Path, nodes: int, port: int, proxy_mode: str, detach: bool) -
 
 
 def _bring_up(
-    data: Path,
-    nodes: int,
-    port: int,
-    proxy_mode: str,
+    choices: Choices,
     progress: Progress,
     background: Background | Handed | None,
     inside: rootless.Inside | None = None,
@@ -87,9 +102,10 @@ def _bring_up(
     from fairway.cluster.host_network import choose_index
     from fairway.cluster.supervisor import StartError, Supervisor
 
+    data = choices.data
     previous = read_record(data)
-    layout = Layout(choose_index(previous), nodes)
-    supervisor = Supervisor(data, layout, port, proxy_mode, progress.say, previous, inside)
+    layout = Layout(choose_index(previous), choices.nodes)
+    supervisor = Supervisor(choices, layout, progress.say, previous, inside)
     try:
         supervisor.start()
     except BaseException as error:

@@ -17,6 +17,7 @@ import uvloop
 
 from fairway import logs
 from fairway.apiserver.certificates import Authority, kubeconfig, write_private
+from fairway.cluster.choices import Choices
 from fairway.cluster.layout import Layout, NodePlan, balancer_folder
 from fairway.cluster.processes import Child
 from fairway.kernel import namespaces
@@ -92,14 +93,13 @@ class Gate:
 
 
 class Components:
-    def __init__(self, data: Path, layout: Layout, port: int, proxy_mode: str, api_socket: int = -1) -> None:
-        self._data = data
+    def __init__(self, choices: Choices, layout: Layout, api_socket: int = -1) -> None:
+        self._choices = choices
+        self._data = choices.data
         self._layout = layout
-        self._port = port
-        self._proxy_mode = proxy_mode
         self._api_socket = api_socket
-        self._authority = Authority.open(data / "pki")
-        (data / "logs").mkdir(exist_ok=True)
+        self._authority = Authority.open(self._data / "pki")
+        (self._data / "logs").mkdir(exist_ok=True)
 
     def apiserver(self, network: Gate) -> Child:
         """Once the `network` is there it can listen on the host's address in it."""
@@ -111,7 +111,8 @@ class Components:
 
             config = Config(
                 data=self._data,
-                port=self._port,
+                port=self._choices.port,
+                store=self._choices.store,
                 bind=("127.0.0.1", host),
                 inherited_socket=self._api_socket,
                 service_networks=(self._layout.service_network,),
@@ -215,7 +216,7 @@ class Components:
             kubeconfig=path,
             hostname_override=node.name,
             cluster_cidr=(str(self._layout.pod_network),),
-            proxy_mode=self._proxy_mode,
+            proxy_mode=self._choices.proxy_mode,
             publish_progress=True,
         )
 
@@ -250,7 +251,7 @@ class Components:
     def _kubeconfig(self, name: str, user: str, *groups: str) -> Path:
         """A component's own identity, at the address that works from every namespace."""
         path = self._data / "pki" / f"{name}.kubeconfig"
-        server = f"https://{self._layout.host_address}:{self._port}"
+        server = f"https://{self._layout.host_address}:{self._choices.port}"
         pair = self._authority.issue(user, groups)
         write_private(path, kubeconfig(server, self._authority, user, pair))
         return path

@@ -6,9 +6,9 @@ import os
 import signal
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 from fairway.cluster import host_network, processes
+from fairway.cluster.choices import Choices
 from fairway.cluster.components import Components, Gate, import_shared
 from fairway.cluster.layout import Layout
 from fairway.cluster.processes import Child
@@ -28,19 +28,16 @@ class StartError(Exception):
 class Supervisor:
     def __init__(
         self,
-        data: Path,
+        choices: Choices,
         layout: Layout,
-        port: int,
-        proxy_mode: str,
         say: Say,
         previous: Record | None = None,
         inside: Inside | None = None,
     ) -> None:
         """`inside` is what was handed to us in an ordinary user's namespaces."""
-        self._data = data
+        self._choices = choices
+        self._data = choices.data
         self._layout = layout
-        self._port = port
-        self._proxy_mode = proxy_mode
         self._say = say
         self._children: list[Child] = []
         self._stopping = False
@@ -53,7 +50,7 @@ class Supervisor:
         was_off = bool(self._record and self._record.forwarding_was_off)
         self._write_record(was_off)
         api_socket = self._inside.api_socket if self._inside else -1
-        components = Components(self._data, layout, self._port, self._proxy_mode, api_socket)
+        components = Components(self._choices, layout, api_socket)
         network = Gate()
         apiserver = components.apiserver(network)
         self._begin([apiserver])
@@ -63,7 +60,7 @@ class Supervisor:
         self._say("network", f"bridge {layout.bridge}, {layout.node_count} node namespaces")
         import_shared()
         self._await([apiserver])
-        self._say("API server", f"https://127.0.0.1:{self._port}")
+        self._say("API server", f"https://127.0.0.1:{self._choices.port}")
         others = [components.controllers(), components.dns(), *components.nodes()]
         self._begin(others)
         self._await(others)
@@ -74,9 +71,9 @@ class Supervisor:
         self._record = Record(
             self._layout.index,
             self._layout.node_count,
-            self._port,
+            self._choices.port,
             self._inside.outer_pid if self._inside else os.getpid(),
-            self._proxy_mode,
+            self._choices.proxy_mode,
             forwarding_was_off,
             rootless=self._inside is not None,
         )

@@ -34,11 +34,10 @@ class NginxError(Exception):
 
 
 def settings(config: Config) -> Settings:
-    lua = Path(str(resources.files("fairway.ingress") / "lua"))
     user = f"{config.user} {_group(config.user)}" if os.geteuid() == 0 else ""
     folder = config.data.resolve()
     most = min(resource.getrlimit(resource.RLIMIT_NOFILE)[1], _OPEN_FILES)
-    return Settings(folder, lua, config.bind, config.http_port, config.https_port, config.workers, user, most)
+    return Settings(folder, config.bind, config.http_port, config.https_port, config.workers, user, most)
 
 
 def _group(user: str) -> str:
@@ -62,6 +61,7 @@ class Nginx:
         for name in ("temporary", "passwords"):
             (folder / name).mkdir(parents=True, exist_ok=True)
         (folder / "passwords" / "none").touch(mode=0o644)
+        _copy_programs(self.settings.lua / "fairway")
         (folder / "nginx.conf").write_text(render(self.settings))
         if not (folder / "default.crt").exists():
             _make_default_certificate(folder)
@@ -149,6 +149,17 @@ class Nginx:
         for path in folder.iterdir():
             if path.name not in files and path.name != "none":
                 path.unlink()
+
+
+def _copy_programs(folder: Path) -> None:
+    """Fairway may be installed where nginx's workers, who are nobody, can't read: in someone's home."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for program in (resources.files("fairway.ingress") / "lua" / "fairway").iterdir():
+        copy = folder / program.name
+        copy.write_bytes(program.read_bytes())
+        copy.chmod(0o644)
+    for each in (folder, folder.parent):
+        each.chmod(0o755)
 
 
 def _make_default_certificate(folder: Path) -> None:

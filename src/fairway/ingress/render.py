@@ -13,7 +13,6 @@ from pathlib import Path
 @dataclass(frozen=True, slots=True)
 class Settings:
     folder: Path
-    lua: Path
     bind: tuple[str, ...]
     http_port: int
     https_port: int
@@ -25,6 +24,10 @@ class Settings:
     @property
     def socket(self) -> Path:
         return self.folder / "control.sock"
+
+    @property
+    def lua(self) -> Path:
+        return self.folder / "lua"
 
 
 _MODULES = ("ndk_http_module.so", "ngx_http_lua_module.so")
