@@ -35,7 +35,7 @@ def _own_user() -> pwd.struct_passwd | None:
 
 class Haproxy:
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
+        self.folder = folder.resolve()
         self._owner = _own_user() if os.geteuid() == 0 else None
         self._generation = 0
         self._process: asyncio.subprocess.Process | None = None
@@ -89,8 +89,9 @@ class Haproxy:
         if old is not None:
             command += ["-x", os.fspath(self.socket), "-sf", str(old.pid)]
         with self._words.open("wb") as words:
+            # HAProxy must be able to name the folder it starts in, and its user may not see ours.
             started = await asyncio.create_subprocess_exec(
-                *command, stdin=asyncio.subprocess.DEVNULL, stdout=words, stderr=words
+                *command, cwd=self.folder, stdin=asyncio.subprocess.DEVNULL, stdout=words, stderr=words
             )
         await self._until_ready(started)
         self._process = started
