@@ -17,6 +17,9 @@ from tests.e2e.clusters import eventually
 from tests.e2e.machine import snapshot
 
 MANIFEST = Path(__file__).parents[2] / "examples" / "01-hostnames" / "hostnames.yaml"
+PATHS = ":".join(
+    [str(Path(fairway.__file__).parents[1]), *(path for path in sys.path if path.endswith("site-packages"))]
+)
 USER = 65534
 PORT = "7178"
 
@@ -26,13 +29,17 @@ def as_user(*command: str) -> list[str]:
 
 
 def interpreter() -> str | None:
-    """One that the user may run, in namespaces too; that of the tests may lie in root's own folder."""
+    """One that the user may run, in namespaces too; that of the tests may lie in root's own folder.
+
+    So may Fairway itself, and then nobody else can run it.
+    """
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
     for python in (sys.executable, shutil.which(version, path="/usr/bin:/usr/local/bin")):
         if python is None:
             continue
-        entered = as_user("unshare", "--user", "--map-root-user", python, "-c", "")
-        if subprocess.run(entered, capture_output=True, check=False).returncode == 0:
+        entered = as_user("unshare", "--user", "--map-root-user", python, "-c", "import fairway")
+        environment = {"PYTHONPATH": PATHS, "PATH": os.environ["PATH"]}
+        if subprocess.run(entered, env=environment, capture_output=True, check=False).returncode == 0:
             return python
     return None
 
@@ -41,14 +48,10 @@ class User:
     def __init__(self, python: str, data: Path) -> None:
         self._python = python
         self.data = data
-        paths = [
-            str(Path(fairway.__file__).parents[1]),
-            *(p for p in sys.path if p.endswith("site-packages")),
-        ]
         self._environment = {
             "HOME": str(data.parent),
             "PATH": os.environ["PATH"],
-            "PYTHONPATH": ":".join(paths),
+            "PYTHONPATH": PATHS,
             "KUBECONFIG": str(data / "kubeconfig"),
         }
 
@@ -73,7 +76,7 @@ class User:
 def user() -> Iterator[User]:
     python = interpreter()
     if python is None:
-        pytest.skip("no Python that an ordinary user may run")
+        pytest.skip("no Python, or no Fairway, that an ordinary user may read")
     with tempfile.TemporaryDirectory(prefix="fairway-user.") as folder:
         os.chown(folder, USER, USER)
         yield User(python, Path(folder) / "data")

@@ -68,7 +68,7 @@ class Bench:
         self.namespace.close()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def benches() -> Iterator[tuple[Bench, Bench]]:
     first, second = Bench("steps"), Bench("fresh")
     yield first, second

@@ -86,7 +86,7 @@ def _route_services(netlink: Netlink, layout: Layout) -> None:
 
 
 def _masquerade(layout: Layout) -> None:
-    """What nodes send beyond this host leaves under the host's address."""
+    """What nodes send beyond this host leaves under its address; what it tells itself stays as it is."""
     table = f"""
 table ip {layout.name} {{
     chain postrouting {{
@@ -97,7 +97,7 @@ flush table ip {layout.name}
 table ip {layout.name} {{
     chain postrouting {{
         type nat hook postrouting priority srcnat; policy accept;
-        ip saddr {layout.node_network} oifname != "{layout.bridge}" masquerade
+        ip saddr {layout.node_network} oifname != {{ "{layout.bridge}", "lo" }} masquerade
     }}
 }}
 """

@@ -9,11 +9,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import pwd
 from pathlib import Path
 
 import structlog
 
+from fairway.kernel.users import lesser_user
 from fairway.lb.balancer import runtime
 
 log = structlog.get_logger()
@@ -25,18 +25,10 @@ class HaproxyError(Exception):
     """HAProxy would not start; the message is what it says."""
 
 
-def _own_user() -> pwd.struct_passwd | None:
-    """Debian's package makes a user for it."""
-    for name in ("haproxy", "nobody"):
-        with contextlib.suppress(KeyError):
-            return pwd.getpwnam(name)
-    return None
-
-
 class Haproxy:
     def __init__(self, folder: Path) -> None:
         self.folder = folder.resolve()
-        self._owner = _own_user() if os.geteuid() == 0 else None
+        self._owner = lesser_user("haproxy", "nobody")  # Debian's package makes the first
         self._generation = 0
         self._process: asyncio.subprocess.Process | None = None
         self._leaving: list[asyncio.subprocess.Process] = []

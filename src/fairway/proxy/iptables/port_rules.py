@@ -25,13 +25,16 @@ class Spot(NamedTuple):
     table: str
     chain: str
     rank: int = 0
-    """Rules of a lower rank come first: a cluster IP wins over anyone who lists it as an external IP."""
+    """Rules of a lower rank come first: a cluster IP wins over anyone who lists it as an external IP.
+
+    Where it isn't 0, several Services may list the same address: they come in the order of their names.
+    """
 
 
 CLUSTER_IPS, OTHER_IPS = Spot("nat", SERVICES), Spot("nat", SERVICES, 1)
 NODE_PORTS = Spot("nat", NODEPORTS)
-REFUSED_INSIDE, REFUSED_OUTSIDE = Spot("filter", SERVICES), Spot("filter", EXTERNAL)
-HEALTH_CHECKS, FIREWALLED = Spot("filter", NODEPORTS), Spot("filter", PROXY_FIREWALL)
+REFUSED_INSIDE, REFUSED_OUTSIDE = Spot("filter", SERVICES), Spot("filter", EXTERNAL, 1)
+HEALTH_CHECKS, FIREWALLED = Spot("filter", NODEPORTS), Spot("filter", PROXY_FIREWALL, 1)
 
 
 class PortPlan(msgspec.Struct, frozen=True, gc=False):

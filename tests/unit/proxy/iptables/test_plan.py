@@ -103,6 +103,15 @@ def test_a_cluster_ip_stands_before_whoever_lists_it_as_an_external_ip() -> None
     assert "default/web cluster IP" in first
 
 
+def test_services_that_list_one_address_come_in_the_order_of_their_names_whoever_was_first() -> None:
+    node = started()
+    for name, ip in (("bee", "10.96.0.2"), ("ant", "10.96.0.1")):
+        node.put(service(name, ip, externalIPs=["203.0.113.2"]))
+        node.apply()
+    refused = [rule for rule in node.chain("KUBE-EXTERNAL-SERVICES", "filter") if "203.0.113.2" in rule]
+    assert ["default/ant" in rule for rule in refused] == [True, False]
+
+
 def test_node_ports_on_chosen_addresses_only_and_never_on_loopback_unless_chosen() -> None:
     node = started(Settings(nodeport_addresses=("192.0.2.0/24",)))
     assert [r.split()[1] for r in node.chain("KUBE-SERVICES")] == ["192.0.2.1/32"]
