@@ -74,6 +74,10 @@ def _pattern(expected: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile("".join(parts))
 
 
+HOME = Path(__file__).with_name("home")
+"""How curl is set up here."""
+
+
 class Shell:
     """One bash for a whole session, so that its variables last."""
 
@@ -84,7 +88,7 @@ class Shell:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             cwd=folder,
-            env=dict(environment),
+            env={**environment, "CURL_HOME": str(HOME)},
             text=True,
         )
 
