@@ -7,14 +7,18 @@ is the modes' work. The thread that programs and the one that counts may both co
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Set
+from itertools import islice
 from typing import NamedTuple
 
 from fairway.metrics import Figure, Labels
 from fairway.proxy.model import ServicePortName
 
+_PREFIX = "fairway_proxy_service_"
 _CONNECTIONS = "Connections to the Service that were led to an endpoint on this node's orders"
 _BYTES = "Bytes from clients of the Service (in) and to them (out)"
+# Readings that the thread that programs may have to wait for, in case it has some, too.
+_AT_ONCE = 64
 
 
 class Traffic(NamedTuple):
@@ -24,12 +28,15 @@ class Traffic(NamedTuple):
 
     def since(self, before: Traffic) -> Traffic:
         """A counter that is lower than it was has begun anew."""
-        if any(now < then for now, then in zip(self, before, strict=True)):
+        connections, received, sent = before
+        if self.connections < connections or self.received < received or self.sent < sent:
             return self
-        return Traffic(*(now - then for now, then in zip(self, before, strict=True)))
+        return Traffic(self.connections - connections, self.received - received, self.sent - sent)
 
     def plus(self, more: Traffic) -> Traffic:
-        return Traffic(*(one + other for one, other in zip(self, more, strict=True)))
+        return Traffic(
+            self.connections + more.connections, self.received + more.received, self.sent + more.sent
+        )
 
 
 NONE = Traffic()
@@ -58,12 +65,19 @@ class Totals:
 
     def observe(self, readings: Iterable[Reading]) -> None:
         """Counters that aren't among these are as they were."""
-        with self._lock:
-            for source, name, traffic in readings:
-                more = traffic.since(self._seen.get(source, NONE))
-                self._seen[source] = traffic
-                if any(more):
-                    self._totals[name] = self._totals.get(name, NONE).plus(more)
+        left, some = iter(readings), True
+        while some:
+            some = False
+            with self._lock:
+                for reading in islice(left, _AT_ONCE):
+                    some = True
+                    self._observe(*reading)
+
+    def _observe(self, source: Hashable, name: ServicePortName, traffic: Traffic) -> None:
+        before = self._seen.get(source, NONE)
+        if traffic != before:
+            self._seen[source] = traffic
+            self._totals[name] = self._totals.get(name, NONE).plus(traffic.since(before))
 
     def observe_all(self, readings: Collection[Reading]) -> None:
         """Counters that aren't among these are gone."""
@@ -77,18 +91,20 @@ class Totals:
             for source in sources:
                 self._seen.pop(source, None)
 
-    def figures(self, known: Collection[ServicePortName]) -> Iterator[Figure]:
+    def figures(self, known: Set[ServicePortName]) -> Iterator[Figure]:
         """Of Service ports that there are; what was counted for others is dropped."""
         with self._lock:
-            self._totals = {name: total for name, total in self._totals.items() if name in known}
-            both = _of_both_families(self._totals)
-        for labels, total in both.items():
-            name = "fairway_proxy_service_connections_total"
-            yield Figure(name, total.connections, labels, "counter", _CONNECTIONS)
+            totals = dict(self._totals)
+        gone = totals.keys() - known
+        for name in gone:
+            del totals[name]
+            self._totals.pop(name, None)
+        for labels, total in _of_both_families(totals).items():
+            yield Figure(_PREFIX + "connections_total", total.connections, labels, "counter", _CONNECTIONS)
             if self._bytes_too:
                 for direction, size in (("in", total.received), ("out", total.sent)):
                     way = (*labels, ("direction", direction))
-                    yield Figure("fairway_proxy_service_bytes_total", size, way, "counter", _BYTES)
+                    yield Figure(_PREFIX + "bytes_total", size, way, "counter", _BYTES)
 
 
 def _of_both_families(totals: dict[ServicePortName, Traffic]) -> dict[Labels, Traffic]:

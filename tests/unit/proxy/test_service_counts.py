@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Set
 
 from fairway.metrics import exposition
 from fairway.proxy.model import Family, Protocol, ServicePortName
@@ -13,7 +13,10 @@ WEB6 = ServicePortName("default", "web", "http", Protocol.TCP, Family.IPV6)
 DNS = ServicePortName("default", "dns", "", Protocol.UDP, Family.IPV4)
 
 
-def connections(totals: Totals, known: Collection[ServicePortName] = (WEB, WEB6, DNS)) -> dict[str, float]:
+ALL = frozenset({WEB, WEB6, DNS})
+
+
+def connections(totals: Totals, known: Set[ServicePortName] = ALL) -> dict[str, float]:
     figures = [f for f in totals.figures(known) if f.name == "fairway_proxy_service_connections_total"]
     return {dict(figure.labels)["service"]: figure.value for figure in figures}
 
@@ -58,7 +61,7 @@ def test_both_families_are_one_service_and_all_its_addresses_add_up() -> None:
 def test_a_service_that_is_gone_is_forgotten_and_begins_anew_when_it_comes_back() -> None:
     totals = Totals()
     totals.observe([Reading("a", WEB, Traffic(3)), Reading("d", DNS, Traffic(8))])
-    assert connections(totals, [DNS]) == {"dns": 8}
+    assert connections(totals, {DNS}) == {"dns": 8}
     assert connections(totals) == {"dns": 8}
 
 
@@ -71,7 +74,7 @@ def test_a_service_that_nobody_has_used_has_no_figures() -> None:
 def test_figures_carry_the_names_of_the_service_port_and_bytes_where_they_are_counted() -> None:
     totals = Totals(bytes_too=True)
     totals.observe([Reading("a", WEB, Traffic(1, 20, 3_000_000_000))])
-    text = exposition(totals.figures([WEB]))
+    text = exposition(totals.figures({WEB}))
     labels = 'namespace="default",service="web",port_name="http",protocol="TCP"'
     assert f"fairway_proxy_service_connections_total{{{labels}}} 1\n" in text
     assert f'fairway_proxy_service_bytes_total{{{labels},direction="in"}} 20\n' in text
@@ -79,4 +82,4 @@ def test_figures_carry_the_names_of_the_service_port_and_bytes_where_they_are_co
     assert text.count("# TYPE fairway_proxy_service_bytes_total counter") == 1
     without = Totals()
     without.observe([Reading("a", WEB, Traffic(1))])
-    assert "bytes" not in exposition(without.figures([WEB]))
+    assert "bytes" not in exposition(without.figures({WEB}))
