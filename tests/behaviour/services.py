@@ -1,7 +1,8 @@
 """The Services of the behaviour table, all there at once, each showing one or two things.
 
 Every Service has its ports for TCP, UDP and SCTP under the same numbers, both families, and unless it is said
-otherwise a node port, external IPs and load balancer IPs that lead through each of the nodes.
+otherwise a node port, external IPs and load balancer IPs that lead through each of the nodes. Where policy
+Local is for clients outside, load balancers ask for the endpoints of a node at a health-check port.
 """
 
 from __future__ import annotations
@@ -127,6 +128,10 @@ def node_port(name: str, port: int = SERVICE_PORT) -> int:
     return 30000 + _NUMBERS[name] + (500 if port == OTHER_SERVICE_PORT else 0)
 
 
+def health_check_port(name: str) -> int:
+    return 31000 + _NUMBERS[name]
+
+
 def external_ip(name: str, node: str) -> Address:
     return Address(*(f"{prefix}{_NUMBERS[name]}" for prefix in OUTER[node]))
 
@@ -146,6 +151,8 @@ def service(given: Given) -> Service:
         "externalIPs": outer,
         "ports": list(_ports(given)),
     }
+    if given.spec.get("externalTrafficPolicy") == "Local":
+        spec["healthCheckNodePort"] = health_check_port(name)
     manifest = {
         "metadata": {"name": name, "namespace": "default", "labels": given.labels},
         "spec": spec | given.spec,

@@ -15,6 +15,7 @@ import pytest
 
 from fairway.proxy.modes import MODES
 from tests.behaviour.flows import CHECKS
+from tests.behaviour.health import HEALTH_CHECKS
 
 from .behaviour.fairness import fairness_checks
 from .behaviour.table import Results, possible_cases, run_table
@@ -26,7 +27,8 @@ ELSEWHERE = "ipvs"
 def _every_check() -> Iterator[tuple[str, str]]:
     for mode in MODES:
         sctp = mode == ELSEWHERE or has_sctp()
-        names = (*(case.name for case in possible_cases(mode, sctp)), *CHECKS, *fairness_checks(mode))
+        cases = (case.name for case in possible_cases(mode, sctp))
+        names = (*cases, *HEALTH_CHECKS, *CHECKS, *fairness_checks(mode))
         for name in names:
             yield mode, name
 

@@ -71,11 +71,11 @@ def test_rules_that_someone_flushes_are_put_back(cluster: Cluster) -> None:
         ["add", "rule", "ip", "fairway-proxy", "refuse", "counter"],
         ["flush", "set", "ip", "fairway-proxy", "service-ranges"],
     ):
-        before = node.namespace.command("nft", "list", "table", "ip", "fairway-proxy")
+        before = node.namespace.command("nft", "-s", "list", "table", "ip", "fairway-proxy")
         node.namespace.command("nft", *damage)
         eventually(
             lambda before=before: (
-                sorted(node.namespace.command("nft", "list", "table", "ip", "fairway-proxy").split())
+                sorted(node.namespace.command("nft", "-s", "list", "table", "ip", "fairway-proxy").split())
                 == sorted(before.split())
             )
         )

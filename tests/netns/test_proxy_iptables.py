@@ -24,7 +24,7 @@ from fairway.proxy.topology import Place
 
 from .proxy_cluster import Cluster, eventually
 from .proxy_nodes import SETTINGS, Fleet, NodeProxy
-from .topology import SILENCE, Namespace, Network, Node, Pod, connect, network, tcp, udp
+from .topology import SILENCE, Namespace, Network, Node, Pod, Server, connect, network, tcp, udp
 
 VIP, VIP6 = "10.96.0.80", "fd00:96::80"
 TARGET = 9376
@@ -232,6 +232,27 @@ def test_what_someone_else_removes_is_noticed_and_put_back(
 def saved_rules(node: Node) -> set[str]:
     text = saved(node) + node.namespace.command("ip6tables-save")
     return {line for line in text.splitlines() if line.startswith(("-A ", ":KUBE"))}
+
+
+def test_health_checks_come_through_a_firewall_that_lets_in_nothing_else(net: Network, fleet: Fleet) -> None:
+    checked, other = 31900, 31901
+    spec = {"type": "LoadBalancer", "externalTrafficPolicy": "Local", "healthCheckNodePort": checked}
+    web(fleet, pods(net), **spec)
+    node = net.nodes[0]
+    servers = [Server(node.namespace, "node", port) for port in (checked, other)]
+    drop = ("INPUT", "-p", "tcp", "-j", "DROP")
+    for program in ("iptables", "ip6tables"):
+        node.namespace.command(program, "-A", *drop)
+    try:
+        for address in (node.ip, node.ip6):
+            assert tcp(net.client, address, checked).startswith("node ")
+            with pytest.raises(TimeoutError):
+                connect(net.client, address, other)
+    finally:
+        for program in ("iptables", "ip6tables"):
+            node.namespace.command(program, "-D", *drop)
+        for server in servers:
+            server.close()
 
 
 def test_removing_leaves_rules_of_others(net: Network, fleet: Fleet) -> None:

@@ -131,6 +131,22 @@ def test_what_is_programmed_for_a_service_can_be_read_with_its_connections(clust
     assert get(node.namespace, "127.0.0.1", METRICS, "/rules")[0] == 400
 
 
+def test_the_connections_of_a_service_are_counted_for_whoever_scrapes(cluster: Cluster) -> None:
+    first, second = (node.namespace for node in cluster.net.nodes)
+    publish(cluster, "counted", "10.96.0.45", on=[1, 2])
+    name = "fairway_proxy_service_connections_total"
+    labels = {"namespace": "default", "service": "counted", "port_name": "", "protocol": "TCP"}
+    eventually(lambda: tcp(first, "10.96.0.45", 80))
+    for _ in range(2):
+        tcp(first, "10.96.0.45", 80)
+    # Those that were refused while the Service was on its way don't count.
+    eventually(lambda: metric(first, name, **labels) == 3)
+    publish(cluster, "counted", "10.96.0.45", on=[1])
+    tcp(first, "10.96.0.45", 80)
+    eventually(lambda: metric(first, name, **labels) == 4)
+    assert 'service="counted"' not in get(second, "127.0.0.1", METRICS, "/metrics")[2]
+
+
 def test_a_health_check_port_opens_and_closes_with_its_service_and_tells_the_local_endpoints(
     cluster: Cluster,
 ) -> None:

@@ -22,7 +22,7 @@ from fairway.kernel import sysctl
 from fairway.proxy import modes
 from fairway.proxy.settings import Settings
 from tests.netns.proxy_nodes import SETTINGS
-from tests.netns.topology import Network, Pod, connect, network, tcp, udp
+from tests.netns.topology import Network, Node, Pod, connect, network, tcp, udp
 
 from .ipvs_nodes import IpvsFleet
 
@@ -492,6 +492,64 @@ def check_what_others_break_is_noticed_and_put_back(net: Network, fleet: IpvsFle
         proxy.applier.synchronise({})
         assert name(tcp(net.client, VIP, 80)) == "web-2a", damage
         assert name(tcp(net.client, net.nodes[0].ip, 30061)) == "web-2a", damage
+
+
+# -- counting ------------------------------------------------------------------------------------------
+
+
+def counted(fleet: IpvsFleet) -> dict[str, float]:
+    """On the first node: connections, and bytes by direction."""
+    figures = fleet.proxies[0].applier.count_services()()
+    return {dict(f.labels).get("direction", "connections"): f.value for f in figures}
+
+
+def more(fleet: IpvsFleet, before: dict[str, float]) -> dict[str, float]:
+    return {what: value - before.get(what, 0) for what, value in counted(fleet).items()}
+
+
+def check_connections_and_bytes_are_counted_as_ipvsadm_shows_them(net: Network, fleet: IpvsFleet) -> None:
+    web(fleet, pods(net)[:2], type="NodePort", nodePort=30061, externalTrafficPolicy="Local")
+    first, inside = net.nodes[0], net.nodes[0].pods[1].namespace
+    before = counted(fleet)
+    for where, address, port in (
+        (inside, VIP, 80),
+        (inside, VIP6, 80),
+        (first.namespace, VIP, 80),
+        (net.client, first.ip, 30061),
+        # By a mark, as policy Local is not for clients inside.
+        (inside, first.ip, 30061),
+    ):
+        tcp(where, address, port)
+    # The kernel brings its figures up to date every two seconds.
+    eventually(
+        lambda: ipvsadm_stats(first)["connections"] == 5 and more(fleet, before) == ipvsadm_stats(first)
+    )
+    assert more(fleet, before)["out"] > 5 * len("web-1a 10.244.1.1")
+
+
+def ipvsadm_stats(node: Node) -> dict[str, float]:
+    """The sum over all virtual servers; columns are connections, packets in and out, bytes in and out."""
+    shown = node.namespace.command("ipvsadm", "-ln", "--stats", "--exact").splitlines()
+    rows = [line.split()[-5:] for line in shown if re.match(r"(TCP|FWM) ", line)]
+    columns = {"connections": 0, "in": 3, "out": 4}
+    return {what: sum(int(row[column]) for row in rows) for what, column in columns.items()}
+
+
+def check_counters_go_on_when_a_service_is_programmed_anew(net: Network, fleet: IpvsFleet) -> None:
+    client = net.nodes[0].pods[1].namespace
+    web(fleet, pods(net)[:1])
+    start = counted(fleet).get("connections", 0)
+    tcp(client, VIP, 80)
+    eventually(lambda: counted(fleet).get("connections", 0) == start + 1)
+    before = counted(fleet)
+    for chosen in (pods(net)[:2], [], pods(net)[:1]):
+        web(fleet, chosen)
+        # Bytes of the connection's last packets may have been added since.
+        assert counted(fleet)["connections"] == start + 1
+        assert all(value >= before[what] for what, value in counted(fleet).items())
+    tcp(client, VIP, 80)
+    eventually(lambda: counted(fleet)["connections"] == start + 2)
+    assert counted(fleet)["in"] > before["in"]
 
 
 # -- as the documentation of Kubernetes shows it -------------------------------------------------------

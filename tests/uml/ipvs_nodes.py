@@ -51,6 +51,7 @@ class IpvsNode:
             space.run(KernelConntrack),
             Tuning(_SysctlsInside(space)),
             lambda: space.run(local_addresses),
+            space.run(KernelIpvs),
         )
         self.tracker = Tracker(Place(node.name))
         self.applier = self._start(settings)
@@ -65,6 +66,8 @@ class IpvsNode:
     def close(self) -> None:
         self.applier.remove()
         self.kernel.ipvs.close()
+        if self.kernel.counting:
+            self.kernel.counting.close()
         self.kernel.device.close()
         self.kernel.conntrack.close()
 

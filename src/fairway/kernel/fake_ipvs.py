@@ -10,6 +10,7 @@ from fairway.kernel.ipvs import (
     IpvsError,
     Load,
     Order,
+    Passed,
     ServerName,
     Target,
     Verb,
@@ -26,6 +27,7 @@ class FakeIpvs:
         self.fail_next = 0
         self._balancing: dict[ServerName, Balancing] = {}
         self._targets: dict[ServerName, dict[Target, Load]] = {}
+        self._passed: dict[ServerName, Passed] = {}
 
     def require(self) -> None:
         if not self.present:
@@ -39,6 +41,13 @@ class FakeIpvs:
 
     def loads(self, server: ServerName) -> dict[Target, Load]:
         return dict(self._targets.get(server, {}))
+
+    def passed(self) -> dict[ServerName, Passed]:
+        return {name: self._passed.get(name, Passed(0, 0, 0)) for name in self._balancing}
+
+    def carry(self, name: ServerName, passed: Passed) -> None:
+        """Pretend that clients were served."""
+        self._passed[name] = passed
 
     def connect(self, name: ServerName, target: Target, active: int, inactive: int = 0) -> None:
         """Pretend that clients are connected."""
@@ -69,6 +78,7 @@ class FakeIpvs:
         if order.verb is Verb.DELETE_SERVER:
             self._balancing.pop(order.server, None)
             self._targets.pop(order.server, None)
+            self._passed.pop(order.server, None)
             return None
         if exists is (order.verb is Verb.ADD_SERVER):
             return refusal(order, errno.EEXIST if exists else errno.ESRCH)

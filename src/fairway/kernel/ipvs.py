@@ -13,6 +13,7 @@ import errno
 import os
 import socket
 import struct
+import sys
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, Protocol
 
@@ -28,6 +29,7 @@ _PERSISTENT = 0x1
 _CONTROL, _GET_FAMILY, _FAMILY_ID, _FAMILY_NAME = 16, 3, 1, 2
 _SERVICE, _DESTINATION = 1, 2
 _GET_SERVERS, _GET_TARGETS = 4, 8
+_STATISTICS, _STATISTICS_64 = 10, 12
 _GENERAL = struct.Struct("=BBH")
 _PROTOCOLS = {"tcp": socket.IPPROTO_TCP, "udp": socket.IPPROTO_UDP, "sctp": socket.IPPROTO_SCTP}
 _PROTOCOL_NAMES = {int(number): name for name, number in _PROTOCOLS.items()}
@@ -80,6 +82,15 @@ class Load(NamedTuple):
     inactive: int = 0
 
 
+class Passed(NamedTuple):
+    """What a virtual server has seen since it was made."""
+
+    connections: int
+    received: int
+    """Bytes from clients, headers of IP included, as in the other direction."""
+    sent: int
+
+
 class VirtualServer(NamedTuple):
     balancing: Balancing
     targets: dict[Target, Load]
@@ -117,6 +128,9 @@ class Ipvs(Protocol):
     def servers(self) -> dict[ServerName, VirtualServer]:
         """Everything there is, for which each server is asked after."""
 
+    def passed(self) -> dict[ServerName, Passed]:
+        """What all servers have seen. A single question."""
+
     def loads(self, server: ServerName) -> dict[Target, Load]:
         """The real servers of one virtual server; none if there is no such server."""
 
@@ -148,6 +162,10 @@ class KernelIpvs:
     def names(self) -> dict[ServerName, Balancing]:
         answers = self._dump(_GET_SERVERS) if self._family else []
         return dict(_server(parts[_SERVICE]) for parts in answers)
+
+    def passed(self) -> dict[ServerName, Passed]:
+        answers = self._dump(_GET_SERVERS) if self._family else []
+        return {_server(parts[_SERVICE])[0]: _passed(parts[_SERVICE]) for parts in answers}
 
     def servers(self) -> dict[ServerName, VirtualServer]:
         return {name: VirtualServer(how, self.loads(name)) for name, how in self.names().items()}
@@ -247,6 +265,13 @@ def _server(data: bytes) -> tuple[ServerName, Balancing]:
         return ServerName(version, "", "", 0, struct.unpack("=I", parts[5])[0]), how
     protocol = _PROTOCOL_NAMES.get(struct.unpack("=H", parts[2])[0], "")
     return ServerName(version, protocol, _read(version, parts[3]), int.from_bytes(parts[4], "big")), how
+
+
+def _passed(data: bytes) -> Passed:
+    """Kernels before 4.1 have nothing but 32 bits for it."""
+    parts = dict(attributes(data))
+    told = dict(attributes(parts.get(_STATISTICS_64) or parts[_STATISTICS]))
+    return Passed(*(int.from_bytes(told[kind], sys.byteorder) for kind in (1, 4, 5)))
 
 
 def _load(version: int, data: bytes) -> tuple[Target, Load]:

@@ -55,10 +55,18 @@ class Socket:
         for _ in self._answers(once=True):
             return
 
-    def dump(self, kind: int, family: int = 0, attributes: bytes = b"") -> list[bytes]:
-        """The attributes of every message of the answer."""
+    def dump(
+        self, kind: int, family: int = 0, attributes: bytes = b"", consistent: bool = True
+    ) -> list[bytes]:
+        """The attributes of every message of the answer; whatever came of it if it needn't be consistent."""
         self._send(kind, _REQUEST | _DUMP, family, attributes)
-        return list(self._answers(once=False))
+        found: list[bytes] = []
+        try:
+            found += self._answers(once=False)
+        except Interrupted:
+            if consistent:
+                raise
+        return found
 
     def _send(self, kind: int, flags: int, family: int, attributes: bytes) -> None:
         self._sequence = (self._sequence + 1) & 0xFFFFFFFF

@@ -19,6 +19,7 @@ from fairway.proxy.health_checks import HealthChecks
 from fairway.proxy.measures import Measures
 from fairway.proxy.pages import process_figures, serve, text
 from fairway.proxy.programming import Changes, Counting, Describing, Mode, Programmer
+from fairway.proxy.service_figures import ServiceFigures
 from fairway.proxy.settings import Settings
 from fairway.proxy.spelling import ALL, node_ranges
 from fairway.proxy.views import EndpointSlice
@@ -30,6 +31,7 @@ class Surface:
     def __init__(self, config: Config, mode: Mode[Settings], services: Callable[[], int]) -> None:
         self._config, self._mode, self._services = config, mode, services
         self._settings = Settings()
+        self._service_figures = ServiceFigures(mode)
         self.measures = Measures()
         self.health = Health(config.health_timeout)
         self._checks = HealthChecks(lambda: self.health.is_healthy, self._check_addresses)
@@ -113,7 +115,8 @@ class Surface:
         mode = self._mode
         if isinstance(mode, Counting):
             figures += await self._programmer.ask(lambda: list(mode.figures()))
-        return Response(200, exposition(figures).encode(), CONTENT_TYPE)
+        counted = await self._service_figures.text(lambda question: self._programmer.ask(question))
+        return Response(200, (exposition(figures) + counted).encode(), CONTENT_TYPE)
 
     async def _rules(self, request: Request) -> Response:
         service, mode = request.query().get("service", ""), self._mode

@@ -14,8 +14,8 @@ from typing import Any, TypeVar
 from fairway.api.objects import EndpointSlice, Service
 from fairway.kernel import namespaces
 from fairway.proxy import modes
-from fairway.proxy.changes import Tracker
-from fairway.proxy.programming import Mode
+from fairway.proxy.changes import PortState, Tracker
+from fairway.proxy.programming import Changes, Mode
 from fairway.proxy.settings import Settings
 from fairway.proxy.topology import Place
 from tests.behaviour.places import CLUSTER_CIDRS, NODES, SERVICE_RANGES, ZONES
@@ -36,6 +36,9 @@ class NodeProxy:
         path = world.nodes[node].namespace.path
         self.node = node
         self.tracker = Tracker(Place(node, ZONES[node]))
+        self.states: dict[str, tuple[PortState, ...]] = {}
+        self.programmed: list[Callable[[Changes], None]] = []
+        """Who wants to know what is in force."""
         self.worker = ThreadPoolExecutor(1, f"proxy-{node}", namespaces.enter_path, (path,))
         self._stack = contextlib.ExitStack()
         chosen = replace(settings_of(node), **settings)
@@ -51,6 +54,9 @@ class NodeProxy:
     def apply(self) -> None:
         changes = self.tracker.take()
         self.run(lambda: self.mode.apply(changes))
+        self.states |= changes
+        for tell in self.programmed:
+            tell(changes)
 
     def configure(self, settings: Settings) -> None:
         self.run(lambda: self.mode.configure(settings))

@@ -20,6 +20,7 @@ from tests.behaviour.services import SERVICES
 from .fairness import fairness
 from .fleet import Fleet, fleet
 from .flows import run_story
+from .health import health
 from .packets import ask
 from .world import World, has_sctp, world
 
@@ -40,7 +41,7 @@ def run_table(mode: str) -> Results:
 
 
 def checks(mode: str) -> Iterator[tuple[str, str]]:
-    """What is wrong with each case, each check of the flows and of fairness; empty where nothing is."""
+    """What is wrong with each case and each check of health, flows and fairness; empty where nothing is."""
     with world() as built, fleet(built, mode) as proxies:
         proxies.put(*SERVICES.values())
         yield from _checks(built, proxies, mode)
@@ -53,6 +54,7 @@ def _checks(built: World, proxies: Fleet, mode: str) -> Iterator[tuple[str, str]
             proxies.configure(**changes)
         yield from _cases(built, mode, [case for case in cases if case.row.setting == setting])
     proxies.configure()
+    yield from health(built, proxies)
     yield from run_story(built, proxies)
     yield from fairness(built, proxies, mode)
 

@@ -34,7 +34,10 @@ UNSEEN = (
     "-p # -m comment --comment # -m addrtype --dst-type LOCAL -m # --dport # -j REJECT",
     "-j MARK --set-xmark 0x4000/0x0",
 )
-UNSEEN_AT = (("filter INPUT", "-m conntrack --ctstate NEW -m comment --comment # -j KUBE-PROXY-FIREWALL"),)
+UNSEEN_AT = (
+    ("filter INPUT", "-m conntrack --ctstate NEW -m comment --comment # -j KUBE-PROXY-FIREWALL"),
+    ("filter KUBE-NODEPORTS", "-p # -m comment --comment # -m # --dport # -j ACCEPT"),
+)
 
 
 @pytest.fixture(scope="module")

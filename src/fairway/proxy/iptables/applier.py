@@ -12,18 +12,21 @@ from dataclasses import dataclass
 import structlog
 
 from fairway.kernel.conntrack import Conntrack
+from fairway.kernel.counters import Counters
 from fairway.kernel.iptables import Iptables
 from fairway.metrics import Figure
 from fairway.proxy.changes import PortState
 from fairway.proxy.flow_cleaning import FlowCleaner
 from fairway.proxy.flow_counting import FlowCounter
 from fairway.proxy.iptables.comparison import differing
+from fairway.proxy.iptables.counting import ConnectionCounts
 from fairway.proxy.iptables.describe import describe
 from fairway.proxy.iptables.plan import Planner
 from fairway.proxy.iptables.restore import difference_text, everything_text, removal_text
 from fairway.proxy.iptables.saved import Saved, is_ours, parse
 from fairway.proxy.iptables.style import Host, Style
 from fairway.proxy.model import Family
+from fairway.proxy.service_counts import Count
 from fairway.proxy.settings import Settings
 
 log = structlog.get_logger()
@@ -43,6 +46,7 @@ class Kernel:
     local_addresses: Callable[[], Collection[str]]
     read_sysctl: Callable[[str], str]
     write_sysctl: Callable[[str, str], object]
+    counters: Counters | None = None
 
 
 class Applier:
@@ -52,6 +56,7 @@ class Applier:
         self._kernel, self._clock = kernel, clock
         self._flows = FlowCleaner(kernel.conntrack, kernel.local_addresses)
         self._connections = FlowCounter(kernel.conntrack, kernel.local_addresses).count
+        self._counts = ConnectionCounts(kernel.counters) if kernel.counters else None
         self._planner = Planner(settings, Host())
         self._settings = settings
         # The generation that our last transaction made.
@@ -113,6 +118,9 @@ class Applier:
 
     def figures(self) -> Iterator[Figure]:
         return self._flows.figures()
+
+    def count_services(self) -> Count:
+        return self._counts.count(self._planner.plans()) if self._counts else tuple
 
     def remove(self) -> None:
         """Leave nothing behind, but what the kubelet has made or others' rules jump to."""

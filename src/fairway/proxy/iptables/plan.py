@@ -85,6 +85,10 @@ class Planner:
         known = self._ports.get(service, {})
         return [(state, self._families[name.family].plan(name)) for name, state in known.items()]
 
+    def plans(self) -> dict[Family, dict[ServicePortName, PortPlan]]:
+        """Of every Service port, as they are now."""
+        return {family: known.plans() for family, known in self._families.items()}
+
     def udp_expectations(self) -> Iterator[Expectation]:
         for states in self._ports.values():
             for name, state in states.items():
@@ -122,6 +126,9 @@ class _FamilyPlan:
     def port_chains(self) -> Iterator[Mapping[Chain, Rules]]:
         for plan in self._plans.values():
             yield {("nat", name): rules for name, rules in plan.chains}
+
+    def plans(self) -> dict[ServicePortName, PortPlan]:
+        return dict(self._plans)
 
     def plan(self, name: ServicePortName) -> PortPlan:
         return self._plans.get(name, NOTHING)

@@ -6,7 +6,6 @@ that no client is refused in between: addresses and set members come before serv
 
 from __future__ import annotations
 
-import contextlib
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -15,9 +14,11 @@ from fairway.kernel.conntrack import Conntrack
 from fairway.kernel.dummy_device import DummyDevice
 from fairway.kernel.ipvs import Ipvs
 from fairway.metrics import Figure
+from fairway.proxy.budget import Budget
 from fairway.proxy.changes import PortState
 from fairway.proxy.flow_cleaning import FlowCleaner
 from fairway.proxy.flow_counting import FlowCounter
+from fairway.proxy.ipvs.counting import ServerCounts
 from fairway.proxy.ipvs.describe import describe
 from fairway.proxy.ipvs.filtering import Filtering
 from fairway.proxy.ipvs.frontends import Surroundings
@@ -25,6 +26,7 @@ from fairway.proxy.ipvs.plan import Difference, Planner
 from fairway.proxy.ipvs.servers import Servers
 from fairway.proxy.ipvs.sets import Member
 from fairway.proxy.ipvs.tuning import Tuning
+from fairway.proxy.service_counts import Count
 from fairway.proxy.settings import Settings
 
 DEVICE = "kube-ipvs0"
@@ -40,24 +42,8 @@ class Kernel:
     conntrack: Conntrack
     tuning: Tuning
     local_addresses: Callable[[], frozenset[str]]
-
-
-class Budget:
-    """Allows for what takes time only so often that it takes no more than a share of it."""
-
-    def __init__(self, clock: Callable[[], float], share: float) -> None:
-        self._clock, self._share = clock, share
-        self._again = 0.0
-
-    def allows(self) -> bool:
-        return self._clock() >= self._again
-
-    @contextlib.contextmanager
-    def spending(self) -> Iterator[None]:
-        began = self._clock()
-        yield
-        ended = self._clock()
-        self._again = ended + (ended - began) / self._share
+    counting: Ipvs | None = None
+    """Another way to the same servers, for the thread that counts."""
 
 
 class Applier:
@@ -67,6 +53,7 @@ class Applier:
         self._kernel, self._clock = kernel, clock
         self._planner = Planner(Surroundings(settings, node))
         self._servers = Servers(kernel.ipvs, clock)
+        self._counts = ServerCounts(kernel.counting) if kernel.counting else None
         self._cleaner = FlowCleaner(kernel.conntrack, lambda: self._planner.around.addresses)
         # Looking for others' changes takes at most these parts of the time, however many Services there are.
         self._quick, self._thorough = Budget(clock, 1 / 20), Budget(clock, 1 / 50)
@@ -78,6 +65,9 @@ class Applier:
 
     def figures(self) -> Iterator[Figure]:
         return self._cleaner.figures()
+
+    def count_services(self) -> Count:
+        return self._counts.count(self._planner.holders()) if self._counts else tuple
 
     @property
     def settings(self) -> Settings:

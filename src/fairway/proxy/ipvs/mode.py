@@ -24,12 +24,12 @@ from fairway.proxy.settings import Settings
 def opened(settings: Settings, node: str) -> Iterator[Applier]:
     """In the network namespace of the calling thread."""
     with contextlib.ExitStack() as stack:
-        ipvs = stack.enter_context(contextlib.closing(KernelIpvs()))
+        ipvs, counting = (stack.enter_context(contextlib.closing(KernelIpvs())) for _ in range(2))
         device = stack.enter_context(contextlib.closing(KernelDummyDevice(DEVICE)))
         ipset = stack.enter_context(contextlib.closing(KernelIpset()))
         conntrack = stack.enter_context(contextlib.closing(KernelConntrack()))
         filtering = Filtering(ipset, HostIptables(), _families())
-        kernel = Kernel(ipvs, device, filtering, conntrack, Tuning(sysctl), local_addresses)
+        kernel = Kernel(ipvs, device, filtering, conntrack, Tuning(sysctl), local_addresses, counting)
         yield Applier(kernel, settings, node)
 
 

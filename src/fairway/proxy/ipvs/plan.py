@@ -80,6 +80,10 @@ class Planner:
     def servers(self) -> dict[Frontend, Server]:
         return {frontend: claims[0].plan.server for frontend, claims in self._claims.items()}
 
+    def holders(self) -> dict[Frontend, ServicePortName]:
+        """Whose every frontend is."""
+        return {frontend: claims[0].name for frontend, claims in self._claims.items()}
+
     def server(self, frontend: Frontend) -> Server | None:
         plan = self._holder(frontend)
         return plan.server if plan else None

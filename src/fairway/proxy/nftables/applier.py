@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Container, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 import structlog
@@ -19,12 +20,14 @@ from fairway.proxy.flow_cleaning import FlowCleaner
 from fairway.proxy.flow_counting import FlowCounter
 from fairway.proxy.model import Family
 from fairway.proxy.nftables import ruleset
+from fairway.proxy.nftables.counting import ConnectionCounts, Holders
 from fairway.proxy.nftables.describe import describe
 from fairway.proxy.nftables.layout import LAYOUT, Layout
 from fairway.proxy.nftables.plan import Planner, PortPlan
 from fairway.proxy.nftables.sync import remove, replace, synchronise
 from fairway.proxy.nftables.transaction import Transaction
 from fairway.proxy.programming import Watch
+from fairway.proxy.service_counts import Count
 from fairway.proxy.settings import Settings
 
 log = structlog.get_logger()
@@ -40,6 +43,7 @@ class Kernel:
     conntrack: Conntrack
     local_addresses: Callable[[], Container[str]]
     watch: Watch | None = None
+    counts: ConnectionCounts | None = None
 
 
 class Applier:
@@ -71,22 +75,24 @@ class Applier:
         update = self._planner.update(changes)
         transaction = update.transaction
         if transaction:
-            self._run(transaction, any(p.chains_added or p.chains_deleted for p in update.differences))
+            with self._counting(update.closing):
+                self._run(transaction, any(p.chains_added or p.chains_deleted for p in update.differences))
         self._flows.clean(update.udp)
         return transaction
 
     def synchronise(self, changes: Mapping[str, tuple[PortState, ...]]) -> Transaction:
         """Bring everything in order, from whatever the kernel holds."""
-        planner = self._planner.successor(self.settings)
+        planner, holders = self._planner.successor(self.settings), self._planner.holders()
         planner.update(self._planner.states() | dict(changes))
         self._planner = planner
         transaction = synchronise(planner, self._existing_chains())
-        try:
-            self._run(transaction, changes_rules=True, fresh=True)
-        except NftablesError as error:
-            log.warning("replacing tables of another layout", error=str(error))
-            transaction = replace(planner)
-            self._run(transaction, changes_rules=True, fresh=True)
+        with self._counting(holders):
+            try:
+                self._run(transaction, changes_rules=True, fresh=True)
+            except NftablesError as error:
+                log.warning("replacing tables of another layout", error=str(error))
+                transaction = replace(planner)
+                self._run(transaction, changes_rules=True, fresh=True)
         self._flows.clean(planner.udp_expectations(), self.settings.service_ranges)
         return transaction
 
@@ -110,10 +116,18 @@ class Applier:
     def figures(self) -> Iterator[Figure]:
         return self._flows.figures()
 
+    def count_services(self) -> Count:
+        counts = self._kernel.counts
+        return counts.count(self._planner.holders()) if counts else tuple
+
     def remove(self) -> None:
         """Leave nothing behind."""
         tables = [self._layout.in_family(family) for family in Family]
         self._kernel.nftables.run("\n".join(line for table in tables for line in remove(table)))
+
+    def _counting(self, going: Holders) -> AbstractContextManager[None]:
+        counts = self._kernel.counts
+        return counts.last_look(going) if counts else nullcontext()
 
     def _run(self, transaction: Transaction, changes_rules: bool, fresh: bool = False) -> None:
         """`fresh` if the transaction makes up for whatever others may have done before."""

@@ -23,6 +23,9 @@ class Claims:
         claims = self._claims.get(frontend)
         return claims[0][1] if claims else None
 
+    def holders(self) -> dict[Frontend, ServicePortName]:
+        return {frontend: claims[0][1] for frontend, claims in self._claims.items()}
+
     def change(
         self, name: ServicePortName, before: Mapping[Frontend, Reach], after: Mapping[Frontend, Reach]
     ) -> set[ServicePortName]:

@@ -8,9 +8,11 @@ from collections.abc import Iterator
 import structlog
 
 from fairway.kernel.conntrack import KernelConntrack
+from fairway.kernel.counters import KernelCounters
 from fairway.kernel.local_addresses import local_addresses
 from fairway.kernel.nftables import LibNftables, TableWatch
 from fairway.proxy.nftables.applier import Applier, Kernel
+from fairway.proxy.nftables.counting import ConnectionCounts
 from fairway.proxy.nftables.ruleset import TABLE
 from fairway.proxy.settings import Settings
 
@@ -26,7 +28,9 @@ def opened(settings: Settings, node: str) -> Iterator[Applier]:
         watch = _watch()
         if watch is not None:
             stack.enter_context(contextlib.closing(watch))
-        yield Applier(Kernel(nftables, conntrack, local_addresses, watch), settings, node)
+        programming, counting = (stack.enter_context(contextlib.closing(KernelCounters())) for _ in range(2))
+        counts = ConnectionCounts(programming, counting, TABLE)
+        yield Applier(Kernel(nftables, conntrack, local_addresses, watch, counts), settings, node)
 
 
 def _watch() -> TableWatch | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 from fairway.proxy.changes import PortState
@@ -18,6 +18,7 @@ from fairway.proxy.nftables.chains import Choice, Reach
 from fairway.proxy.nftables.claims import Claims
 from fairway.proxy.nftables.elements import NOTHING, Frontend, ServicePlan, frontends, plan_port
 from fairway.proxy.nftables.layout import LAYOUT, Layout
+from fairway.proxy.nftables.ruleset import COUNTED
 from fairway.proxy.nftables.transaction import Chain, Difference, Element, Table, Transaction, transaction
 from fairway.proxy.settings import Settings
 from fairway.proxy.stale_flows import Expectation
@@ -31,6 +32,8 @@ class Update:
 
     differences: tuple[Difference, ...] = ()
     udp: tuple[Expectation, ...] = ()
+    closing: Mapping[Frontend, ServicePortName] = field(default_factory=dict)
+    """Whose elements go, with what they have counted, and which Service ports they have counted for."""
 
     @property
     def transaction(self) -> Transaction:
@@ -78,7 +81,8 @@ class Planner:
         differences = tuple(
             pending[family].difference(self.layout.in_family(family), self.settings) for family in Family
         )
-        return Update(differences, tuple(udp))
+        closing = {frontend: name for part in pending.values() for frontend, name in part.closing()}
+        return Update(differences, tuple(udp), closing)
 
     def elements(self, family: Family) -> Iterator[Element]:
         """Everything planned, as one Service after the other."""
@@ -105,6 +109,10 @@ class Planner:
             PortPlan(self._states[name], self._plans[name], self._reaches[name], self._holders(name))
             for name in self._ports.get(service, ())
         ]
+
+    def holders(self) -> dict[Frontend, ServicePortName]:
+        """Whose every frontend is."""
+        return self._claims.holders()
 
     def _holders(self, name: ServicePortName) -> dict[Frontend, ServicePortName]:
         """Who has the frontends that this Service port wants and another one got."""
@@ -151,7 +159,7 @@ class Planner:
             self._plans.pop(name, None)
         else:
             self._plans[name] = after
-        pending.take(before, after)
+        pending.take(name, before, after)
         for chain in _only(after.choices, before.choices):
             pending.chains[chain] += _count(self._choices, (name.family, chain), +1)
         for chain in _only(before.choices, after.choices):
@@ -170,10 +178,19 @@ class _Pending:
         self.added: list[Element] = []
         self.chains: Counter[Choice] = Counter()
         self.shared: Counter[Element] = Counter()
+        self._counted: dict[Element, tuple[Frontend, ServicePortName]] = {}
 
-    def take(self, before: ServicePlan, after: ServicePlan) -> None:
-        self.deleted += _only(before.elements, after.elements)
+    def take(self, name: ServicePortName, before: ServicePlan, after: ServicePlan) -> None:
+        deleted = _only(before.elements, after.elements)
+        gone = {element.key: element for element in deleted if element.set == COUNTED}
+        for frontend in before.frontends if gone else ():
+            if frontend.key in gone:
+                self._counted[gone[frontend.key]] = frontend, name
+        self.deleted += deleted
         self.added += _only(after.elements, before.elements)
+
+    def closing(self) -> Iterator[tuple[Frontend, ServicePortName]]:
+        return (self._counted[element] for element in _only(tuple(self._counted), self.added))
 
     def difference(self, table: Table, settings: Settings) -> Difference:
         # An element that one Service port gives up and another takes over unchanged stays as it is.

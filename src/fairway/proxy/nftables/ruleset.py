@@ -48,7 +48,7 @@ def maps(family: Family) -> dict[str, str]:
     # `typeof` is the only way to have numgen in a key. Ports must be typed per protocol: nft 1.0.6 can't
     # read `th dport` in a map's data back from the kernel and then refuses every further rule that uses it.
     definitions = {
-        "services": f"map services {{ typeof {key} : verdict; }}",
+        COUNTED: f"map {COUNTED} {{ typeof {key} : verdict; counter; }}",
         "internal": f"map internal {{ typeof {key} : verdict; }}",
         "sticky-slots": f"map sticky-slots {{ typeof {key} . numgen random mod 65536 : meta priority; }}",
         "affinity": f"map affinity {{ typeof {_client_type(family)} : meta priority;"
@@ -73,6 +73,8 @@ def maps(family: Family) -> dict[str, str]:
 
 # Filled from the configuration rather than from Services.
 CONFIGURED = ("service-ranges", "nodeport-addresses")
+# Its elements count packets: the first one of each connection. That takes no time that could be measured.
+COUNTED = "services"
 # What survives a full synchronisation: packets fill it, and clients rely on it across restarts.
 KEPT = frozenset({"affinity"})
 

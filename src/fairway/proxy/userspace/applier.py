@@ -14,8 +14,10 @@ from fairway.kernel.local_delivery import LocalDelivery
 from fairway.metrics import Figure
 from fairway.proxy.nftables.applier import Applier as Rules
 from fairway.proxy.programming import Changes
+from fairway.proxy.service_counts import Count
 from fairway.proxy.settings import Settings
 from fairway.proxy.userspace.channel import Relays
+from fairway.proxy.userspace.counting import RelayCounts
 from fairway.proxy.userspace.describe import describe
 from fairway.proxy.userspace.messages import Bound, Listener
 from fairway.proxy.userspace.plan import Planner, redirected
@@ -35,6 +37,7 @@ class Applier:
         self._local_addresses = local_addresses
         self._planner = Planner(rules.settings, frozenset())
         self._bound: dict[str, Bound] = {}
+        self._counts = RelayCounts()
 
     @property
     def settings(self) -> Settings:
@@ -73,6 +76,10 @@ class Applier:
 
     def figures(self) -> Iterator[Figure]:
         return self._rules.figures()
+
+    def count_services(self) -> Count:
+        told = self._relays.counted() if self._relays.is_alive() else None
+        return self._counts.count(told, dict(self._planner.states))
 
     def remove(self) -> None:
         """Also cuts connections: they are the relay's."""

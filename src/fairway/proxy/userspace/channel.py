@@ -23,6 +23,8 @@ from fairway.proxy.userspace.messages import (
     SOCKET_NAME,
     VERSION,
     Bound,
+    Count,
+    Counted,
     End,
     Forget,
     Frames,
@@ -58,6 +60,9 @@ class Relays(Protocol):
     def serve(self, listeners: Sequence[Listener]) -> list[Bound]: ...
     def forget(self, keys: Iterable[str]) -> None: ...
     def keep_only(self, keys: Iterable[str]) -> None: ...
+    def counted(self) -> Sequence[Counted]:
+        """What listeners have carried, those that have carried anything."""
+
     def is_alive(self) -> bool: ...
     def end(self) -> None:
         """End a relay if there is one."""
@@ -97,6 +102,9 @@ class RelayChannel:
 
     def keep_only(self, keys: Iterable[str]) -> None:
         self._ask(KeepOnly(tuple(keys)))
+
+    def counted(self) -> Sequence[Counted]:
+        return self._ask(Count()).counted
 
     def is_alive(self) -> bool:
         """Nothing ever comes unasked, so anything to read is the end."""

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import msgspec
 
-VERSION = 1
+VERSION = 2
 # Abstract, so it is gone with its owner; and such names belong to a network namespace, as the relay does.
 SOCKET_NAME = "\0fairway-userspace-relay"
 # Where relays listen: addresses that belong to nobody else.
@@ -46,6 +46,15 @@ class Bound(NamedTuple):
     port: int
 
 
+class Counted(NamedTuple):
+    """What a listener has carried; bytes as clients sent and received them."""
+
+    key: str
+    connections: int
+    received: int
+    sent: int
+
+
 class Hello(msgspec.Struct, frozen=True, tag=True, array_like=True):
     version: int
 
@@ -68,6 +77,10 @@ class KeepOnly(msgspec.Struct, frozen=True, tag=True, array_like=True):
     keys: tuple[str, ...]
 
 
+class Count(msgspec.Struct, frozen=True, tag=True, array_like=True):
+    """Tell what the listeners have carried. Answered with those that have carried anything."""
+
+
 class Retire(msgspec.Struct, frozen=True, tag=True, array_like=True):
     """Close everything to new clients, make room for a successor, and end with the last connection."""
 
@@ -77,14 +90,17 @@ class End(msgspec.Struct, frozen=True, tag=True, array_like=True):
 
 
 class Opened(msgspec.Struct, frozen=True, tag=True, array_like=True):
-    """The answer to every request, with `bound` to `Serve`; `errors` are the relay's own since the last."""
+    """The answer to every request, with `bound` to `Serve` and `counted` to `Count`; `errors` are the relay's
+    own since the last.
+    """
 
     version: int = VERSION
     bound: tuple[Bound, ...] = ()
     errors: tuple[str, ...] = ()
+    counted: tuple[Counted, ...] = ()
 
 
-Request = Hello | Serve | Forget | KeepOnly | Retire | End
+Request = Hello | Serve | Forget | KeepOnly | Count | Retire | End
 
 _encode = msgspec.msgpack.Encoder().encode
 _requests = msgspec.msgpack.Decoder(Request)

@@ -18,6 +18,7 @@ from fairway.proxy.topology import Pools
 from fairway.proxy.userspace.messages import Backend, Bound, Listener
 
 States = Mapping[str, tuple[PortState, ...]]
+POOLS = ("cluster", "local")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +66,7 @@ class Planner:
         if not relayed(name):
             return
         inside = in_family(self.settings.cluster_cidrs, name.family)
-        for pool, endpoints in (("cluster", state.pools.cluster), ("local", state.pools.local)):
+        for pool, endpoints in zip(POOLS, (state.pools.cluster, state.pools.local), strict=True):
             if endpoints:
                 shown = pool == "local" and port.external_local
                 yield Listener(

@@ -14,14 +14,25 @@ import socket
 import struct
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
 from fairway.proxy.userspace import messages
 from fairway.proxy.userspace.balancer import Balancer
 from fairway.proxy.userspace.loop import Loop
-from fairway.proxy.userspace.messages import Bound, Forget, Frames, KeepOnly, Listener, Opened, Retire, Serve
+from fairway.proxy.userspace.messages import (
+    Bound,
+    Count,
+    Counted,
+    Forget,
+    Frames,
+    KeepOnly,
+    Listener,
+    Opened,
+    Retire,
+    Serve,
+)
 from fairway.proxy.userspace.ports import Ports
 from fairway.proxy.userspace.tcp import Shared, TcpListener
 from fairway.proxy.userspace.udp import UdpListener
@@ -47,6 +58,8 @@ class Relay:
                 self._forget(keys)
             case KeepOnly(keys):
                 self._forget(self._listeners.keys() - set(keys))
+            case Count():
+                return Opened(counted=tuple(self._counted()))
             case Retire():
                 self._forget(list(self._listeners))
                 self._end_with_the_last()
@@ -78,6 +91,12 @@ class Relay:
             known = self._listeners.pop(key, None)
             if known is not None:
                 known[0].close()
+
+    def _counted(self) -> Iterator[Counted]:
+        for key, (listener, _) in self._listeners.items():
+            tally = listener.tally
+            if tally.connections:
+                yield Counted(key, tally.connections, tally.received.size, tally.sent.size)
 
     def _sweep(self) -> None:
         """Now and then: forget clients and flows that have been silent for long."""

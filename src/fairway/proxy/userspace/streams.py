@@ -11,6 +11,8 @@ import os
 import select
 import socket
 
+from fairway.proxy.userspace.tally import Meter
+
 # What says that a peer has ended, so that even a short read isn't the last one.
 ENDING = select.EPOLLRDHUP | select.EPOLLHUP | select.EPOLLERR
 _BUFFER = bytearray(1 << 16)
@@ -52,10 +54,10 @@ class Pipes:
 class Stream:
     """One direction. `pump` raises OSError when either side is broken."""
 
-    __slots__ = ("_in_pipe", "_moved", "_pending", "_pipe", "_pipes", "_source", "_target", "ended")
+    __slots__ = ("_in_pipe", "_meter", "_moved", "_pending", "_pipe", "_pipes", "_source", "_target", "ended")
 
-    def __init__(self, source: socket.socket, target: socket.socket, pipes: Pipes) -> None:
-        self._source, self._target, self._pipes = source, target, pipes
+    def __init__(self, source: socket.socket, target: socket.socket, pipes: Pipes, meter: Meter) -> None:
+        self._source, self._target, self._pipes, self._meter = source, target, pipes, meter
         self._pending: memoryview | None = None
         self._pipe: tuple[int, int] | None = None
         self._in_pipe = self._moved = 0
@@ -94,6 +96,7 @@ class Stream:
             if size == 0:
                 self.ended = True
                 return False
+            self._meter.size += size
             self._send(_VIEW[:size])
             self._moved += size
             if size < len(_BUFFER) and not events & ENDING:
@@ -130,6 +133,7 @@ class Stream:
             while self._in_pipe:
                 self._in_pipe -= os.splice(reading, target, self._in_pipe, flags=_SPLICE)
             self._in_pipe = os.splice(source, writing, _PIPE_SIZE, flags=_SPLICE)
+            self._meter.size += self._in_pipe
             if self._in_pipe == 0:
                 self.ended = True
                 return False

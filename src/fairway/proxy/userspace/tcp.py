@@ -18,6 +18,7 @@ from fairway.proxy.userspace.loop import Loop, Timer
 from fairway.proxy.userspace.messages import Backend
 from fairway.proxy.userspace.ports import prepare_carrying
 from fairway.proxy.userspace.streams import ENDING, Pipes, Stream
+from fairway.proxy.userspace.tally import Tally
 from fairway.proxy.userspace.transparency import appear_as
 
 # Seconds that one attempt after the other may take, as with kube-proxy.
@@ -45,11 +46,11 @@ class Counters:
 class TcpListener:
     def __init__(self, loop: Loop, listening: socket.socket, balancer: Balancer, shared: Shared) -> None:
         self._loop, self._listening, self._shared = loop, listening, shared
-        self.balancer = balancer
+        self.balancer, self.tally = balancer, Tally()
         loop.add(listening, select.EPOLLIN, self._accept)
 
     def close(self) -> None:
-        """To new clients. Connections know the balancer, not this."""
+        """To new clients. Connections know the balancer and the tally, not this."""
         self._loop.discard(self._listening)
 
     def backends_changed(self) -> None:
@@ -65,7 +66,8 @@ class TcpListener:
                 if error.errno in (errno.EMFILE, errno.ENFILE):
                     self._shared.turn_away(self._listening)
                 return
-            Connection(self._loop, self._shared, self.balancer, client, peer[0]).connect()
+            self.tally.connections += 1
+            Connection(self._loop, self._shared, self.balancer, client, peer[0], self.tally).connect()
 
 
 class Shared:
@@ -97,14 +99,15 @@ class Connection:
         "_peer",
         "_server",
         "_shared",
+        "_tally",
         "_timer",
         "_up",
     )
 
     def __init__(
-        self, loop: Loop, shared: Shared, balancer: Balancer, client: socket.socket, peer: str
+        self, loop: Loop, shared: Shared, balancer: Balancer, client: socket.socket, peer: str, tally: Tally
     ) -> None:
-        self._loop, self._shared, self._balancer = loop, shared, balancer
+        self._loop, self._shared, self._balancer, self._tally = loop, shared, balancer, tally
         self._client, self._peer = client, peer
         self._server: socket.socket | None = None
         self._timer: Timer | None = None
@@ -181,8 +184,8 @@ class Connection:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        self._up = Stream(self._client, self._server, self._shared.pipes)
-        self._down = Stream(self._server, self._client, self._shared.pipes)
+        self._up = Stream(self._client, self._server, self._shared.pipes, self._tally.received)
+        self._down = Stream(self._server, self._client, self._shared.pipes, self._tally.sent)
         self._loop.replace(self._server, self._server_event)
         # Most clients have spoken by now; an event for it would come a turn later.
         self._pump(self._up, 0)

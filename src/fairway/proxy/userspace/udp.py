@@ -12,6 +12,7 @@ from typing import Any
 from fairway.proxy.userspace.balancer import Balancer, Clock
 from fairway.proxy.userspace.loop import Loop
 from fairway.proxy.userspace.messages import Backend
+from fairway.proxy.userspace.tally import Tally
 from fairway.proxy.userspace.transparency import appear_as
 
 IDLE_SECONDS = 60.0
@@ -24,7 +25,7 @@ Address = tuple[Any, ...]
 class UdpListener:
     def __init__(self, loop: Loop, listening: socket.socket, balancer: Balancer, clock: Clock) -> None:
         self._loop, self._listening, self._clock = loop, listening, clock
-        self.balancer = balancer
+        self.balancer, self.tally = balancer, Tally()
         self._sessions: dict[Address, _Session] = {}
         loop.add(listening, select.EPOLLIN, self._receive)
 
@@ -50,6 +51,7 @@ class UdpListener:
                 self._end(client)
 
     def answer(self, client: Address, data: bytes) -> None:
+        self.tally.sent.size += len(data)
         try:
             self._listening.sendto(data, client)
         except OSError:
@@ -68,6 +70,7 @@ class UdpListener:
                 return
             session = self._sessions.get(client) or self._begin(client)
             if session is not None:
+                self.tally.received.size += len(data)
                 session.used = self._clock()
                 session.send(data)
 
@@ -80,6 +83,7 @@ class UdpListener:
         except OSError:
             return None
         self._sessions[client] = session
+        self.tally.connections += 1
         return session
 
     def _end(self, client: Address) -> None:

@@ -17,7 +17,7 @@ from fairway.proxy.nftables.applier import Kernel
 from fairway.proxy.settings import Settings
 from fairway.proxy.topology import Place
 from fairway.proxy.userspace.applier import Applier
-from fairway.proxy.userspace.messages import Bound, Listener
+from fairway.proxy.userspace.messages import Bound, Counted, Listener
 from fairway.proxy.userspace.ruleset import LAYOUT, TABLE
 from tests.unit.proxy.objects import endpoint_slice, service
 
@@ -29,6 +29,7 @@ class FakeRelays:
         self.alive = False
         self.served: dict[str, tuple[Listener, Bound]] = {}
         self.fails = False
+        self.carried: list[Counted] = []
 
     def connect(self) -> None:
         self.alive = True
@@ -46,6 +47,9 @@ class FakeRelays:
     def keep_only(self, keys: Iterable[str]) -> None:
         wanted = set(keys)
         self.served = {key: entry for key, entry in self.served.items() if key in wanted}
+
+    def counted(self) -> Sequence[Counted]:
+        return self.carried
 
     def is_alive(self) -> bool:
         return self.alive
@@ -156,6 +160,28 @@ def test_a_dead_relay_flushed_rules_and_missing_routes_are_noticed(node: Node) -
         damage()
         assert not node.applier.is_intact()
         node.applier.synchronise({})
+
+
+def test_what_the_relay_has_carried_is_told_by_service(node: Node) -> None:
+    def counted() -> list[tuple[str, float]]:
+        return [(dict(f.labels)["service"], f.value) for f in node.applier.count_services()()]
+
+    node.change(["10.244.0.1"])
+    node.apply()
+    web = "default/web/tcp/ip"
+    node.relays.carried = [
+        Counted(f"{web}/cluster", 3, 1000, 20),
+        Counted(f"{web}/local", 1, 500, 10),
+        Counted("default/gone/tcp/ip/cluster", 1, 1, 1),
+    ]
+    assert counted() == [("web", 4), ("web", 1500), ("web", 30)]
+    # A relay that can't be asked has carried nothing less.
+    node.relays.alive = False
+    assert counted() == [("web", 4), ("web", 1500), ("web", 30)]
+    node.relays.alive = True
+    assert counted() == [("web", 4), ("web", 1500), ("web", 30)]
+    node.relays.carried = [Counted(f"{web}/cluster", 1, 1, 1)]
+    assert counted() == [("web", 5), ("web", 1501), ("web", 31)], "of another relay"
 
 
 def test_removal_leaves_nothing(node: Node) -> None:

@@ -12,8 +12,19 @@ import pytest
 from fairway.proxy.userspace import messages
 from fairway.proxy.userspace.balancer import Balancer
 from fairway.proxy.userspace.loop import Loop
-from fairway.proxy.userspace.messages import Backend, Frames, Listener, Opened, Serve
+from fairway.proxy.userspace.messages import (
+    Backend,
+    Bound,
+    Count,
+    Counted,
+    Forget,
+    Frames,
+    Listener,
+    Opened,
+    Serve,
+)
 from fairway.proxy.userspace.ports import FIRST, LAST, place
+from fairway.proxy.userspace.relay import Relay
 from fairway.proxy.userspace.tcp import PATIENCE, Shared, TcpListener
 from fairway.proxy.userspace.udp import IDLE_SECONDS, UdpListener
 
@@ -72,6 +83,11 @@ class Bench:
         self.loop.close()
 
 
+def carried(listener: TcpListener | UdpListener) -> tuple[int, int, int]:
+    tally = listener.tally
+    return tally.connections, tally.received.size, tally.sent.size
+
+
 @pytest.fixture
 def bench() -> Iterator[Bench]:
     made = Bench()
@@ -94,6 +110,7 @@ def test_bytes_go_both_ways_and_each_side_ends_by_itself(bench: Bench) -> None:
     assert bench.until(lambda: client.recv(100)) == b""
     bench.loop.turn(0.001)
     assert bench.shared.counters.open == 0
+    assert carried(bench.listener) == (1, len(b"question"), len(b"answer"))
 
 
 def test_a_reader_that_is_slow_gets_everything(bench: Bench) -> None:
@@ -114,6 +131,7 @@ def test_a_reader_that_is_slow_gets_everything(bench: Bench) -> None:
             received += bench.until(lambda: connection.recv(1 << 16))
     assert received == data
     assert stalls > 2
+    assert carried(bench.listener) == (1, len(data), 0)
 
 
 def test_a_backend_that_refuses_is_passed_over(bench: Bench) -> None:
@@ -218,6 +236,7 @@ def test_a_udp_client_keeps_its_backend_until_it_is_idle_or_the_backend_goes() -
     balancer.update((addresses[0],))
     listener.backends_changed()
     assert goes_to() == 0
+    assert carried(listener) == (3, 5, 0), "each time that a backend is chosen, and every datagram"
     listener.close()
     loop.turn(0)
     loop.close()
@@ -273,3 +292,34 @@ def test_an_error_of_our_own_costs_no_other_connection(bench: Bench) -> None:
     for _ in range(20):
         bench.loop.turn(0)
     assert bench.loop.errors == ["ValueError: a mistake"] * 3
+
+
+class LoopbackPorts:
+    """In place of the relay's own addresses, which only a node that is prepared for them has."""
+
+    def open(self, six: bool, udp: bool) -> tuple[socket.socket, Bound]:
+        opened = socket.create_server(("127.0.0.1", 0))
+        opened.setblocking(False)
+        return opened, Bound(*opened.getsockname())
+
+
+def test_a_relay_tells_what_its_listeners_have_carried_those_that_have(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("fairway.proxy.userspace.relay.Ports", LoopbackPorts)
+    loop = Loop()
+    relay = Relay(loop)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        backends = (Backend(*server.getsockname()),)
+        listeners = tuple(Listener(key, False, False, backends) for key in ("used", "idle"))
+        used, _ = relay.handle(Serve(listeners)).bound
+        with socket.create_connection(used) as client:
+            client.sendall(b"12345")
+            server.settimeout(0)
+            while not (told := relay.handle(Count()).counted) or not told[0].received:
+                loop.turn(0.001)
+        assert told == (Counted("used", 1, 5, 0),)
+    relay.handle(Forget(("used", "idle")))
+    assert relay.handle(Count()).counted == ()
+    loop.turn(0)
+    loop.close()
