@@ -13,6 +13,7 @@ from fairway.proxy.changes import Tracker
 from fairway.proxy.ipvs.applier import DEVICE, Applier, Kernel
 from fairway.proxy.ipvs.filtering import Filtering
 from fairway.proxy.ipvs.tuning import Tuning
+from fairway.proxy.programming import Changes
 from fairway.proxy.settings import Settings
 from fairway.proxy.topology import Place
 
@@ -44,6 +45,7 @@ class Node:
         self.device, self.conntrack, self.sysctls = FakeDummyDevice(DEVICE), FakeConntrack(), FakeSysctls()
         self.name, self.own = name, own
         self.now = 0.0
+        self.told: Changes = {}
         self.tracker = tracker or Tracker(Place(name))
         self.kernel = Kernel(
             self.ipvs,
@@ -59,11 +61,13 @@ class Node:
         """A new process, which knows nothing of an earlier one."""
         self.applier = Applier(self.kernel, settings, self.name, lambda: self.now)
         self.tracker.all_changed()
-        self.applier.synchronise(self.tracker.take())
+        self.told = self.tracker.take()
+        self.applier.synchronise(self.told)
         return self.applier
 
     def apply(self) -> None:
-        self.applier.apply(self.tracker.take())
+        self.told = self.tracker.take()
+        self.applier.apply(self.told)
 
     def is_intact(self) -> bool:
         self.now += 1
