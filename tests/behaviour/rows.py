@@ -136,6 +136,7 @@ ROWS: tuple[Row, ...] = (
         ("1c", "balancer", reaches("1a 2a", NODE)),
         ("2c", "balancer", DROPPED),
         ("node-1", "balancer", DROPPED),
+        ("node-2", "balancer", reaches("1a 2a", NODE)),
         ("stranger", "cluster", reaches("1a 2a", NODE)),
         ("stranger", "node-port@node-1", reaches("1a 2a", NODE)),
         ("stranger", "external@node-1", reaches("1a 2a", NODE)),
@@ -230,14 +231,15 @@ ROWS: tuple[Row, ...] = (
     ),
 )
 
-# Addresses and ports that no Service has. nftables refuses where others leave the packet to its fate.
-_LEFT_ALONE = dict.fromkeys(("iptables", "ipvs", "userspace"), UNANSWERED)
+# Addresses and ports that no Service has. The rules of kube-proxy's chains leave the packet to its fate.
+_LEFT_ALONE = {"iptables": UNANSWERED}
 NOBODYS: tuple[Row, ...] = tuple(
     about(
         "everywhere",
         ("1c", "cluster:82", REFUSED, _LEFT_ALONE),
         ("outside", "cluster:82", REFUSED, _LEFT_ALONE),
         ("outside", "unused-address", REFUSED, _LEFT_ALONE),
+        ("node-1", "unused-address", REFUSED, _LEFT_ALONE),
         ("outside", "unused-node-port@node-1", REFUSED),
         protocols=("tcp", "udp"),
     )

@@ -31,8 +31,12 @@ from .places import (
 PROTOCOLS = ("TCP", "UDP", "SCTP")
 LOCAL_IN, LOCAL_OUT = {"internalTrafficPolicy": "Local"}, {"externalTrafficPolicy": "Local"}
 STICKY = {"sessionAffinity": "ClientIP", "sessionAffinityConfig": {"clientIP": {"timeoutSeconds": 600}}}
+# Open to the first client outside, to the Pods of node-1 and to node-2 itself.
 GUARDED = {
-    "loadBalancerSourceRanges": ["172.30.96.50/32", "10.244.1.0/24", "fd00:30::50/128", "fd00:244:1::/64"]
+    "loadBalancerSourceRanges": [
+        *("172.30.96.50/32", "10.244.1.0/24", "172.30.96.12/32"),
+        *("fd00:30::50/128", "fd00:244:1::/64", "fd00:30::12/128"),
+    ]
 }
 
 

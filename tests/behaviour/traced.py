@@ -83,7 +83,7 @@ def _at(tracers: Mapping[str, Tracer], node: str, packet: Packet, memories: Memo
         if trace.verdict is not Verdict.PASSED:
             yield Traced(Answer(_KINDS[trace.verdict]), trace.probability, known)
         elif trace.translated:
-            yield Traced(_arrived(tracers, node, packet, trace), trace.probability, known)
+            yield Traced(_arrived(tracers, node, trace), trace.probability, known)
         elif trace.masqueraded:
             # What isn't translated is none of our business.
             yield Traced(Answer(Kind.BROKEN), trace.probability, known)
@@ -91,16 +91,18 @@ def _at(tracers: Mapping[str, Tracer], node: str, packet: Packet, memories: Memo
             yield from _untouched(tracers, node, packet, known)
 
 
-def _arrived(tracers: Mapping[str, Tracer], node: str, packet: Packet, trace: Trace) -> Answer:
-    """At an endpoint, unless its own node takes the packet for something else."""
+def _arrived(tracers: Mapping[str, Tracer], node: str, trace: Trace) -> Answer:
+    """At an endpoint, unless its own node takes the packet for something else, or it has no such port."""
     target = trace.packet
     pod = _NAMES[target.destination]
     node_address = masqueraded(node, pod).of(6 if ":" in target.destination else 4)
-    seen = node_address if trace.masqueraded else packet.source
+    seen = node_address if trace.masqueraded else target.source
     there = NODE_OF.get(pod, node)
     passing = replace(target, source=seen, own=False, interface="eth0")
     if there != node and any(_is_touched(other) for other in tracers[there].trace(passing)):
         return Answer(Kind.BROKEN)
+    if target.port not in _SUFFIXES:
+        return Answer(Kind.REFUSED)
     return Answer(Kind.REACHED, pod + _SUFFIXES[target.port], seen)
 
 

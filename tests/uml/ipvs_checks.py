@@ -439,10 +439,15 @@ def check_a_connection_survives_when_the_last_endpoint_goes_and_new_ones_are_ref
 
 def check_a_datagram_flow_leaves_an_endpoint_that_has_gone(net: Network, fleet: IpvsFleet) -> None:
     first, second = net.nodes[1].pods
-    for where in (net.client, net.nodes[0].pods[0].namespace):
-        web(fleet, [first], "UDP")
+    inside = net.nodes[0].pods[0].namespace
+    for where, address, port, policy in (
+        (net.client, VIP, 80, "Cluster"),
+        (inside, VIP, 80, "Cluster"),
+        (inside, net.nodes[0].ip, 30061, "Local"),
+    ):
+        web(fleet, [first], "UDP", type="NodePort", nodePort=30061, externalTrafficPolicy=policy)
         with where.socket(socket.AF_INET, socket.SOCK_DGRAM) as flow:
-            flow.connect((VIP, 80))
+            flow.connect((address, port))
             flow.send(b"?")
             assert name(flow.recv(100).decode()) == first.name
             fleet.endpoints("web", [second], TARGET, "UDP")

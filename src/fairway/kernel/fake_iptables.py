@@ -9,13 +9,14 @@ import copy
 from collections.abc import Mapping
 
 from fairway.kernel.iptables import TABLES, IptablesError
+from fairway.kernel.iptables_restore import parse_save
 
 _BASES = {
     "filter": ("INPUT", "FORWARD", "OUTPUT"),
     "nat": ("PREROUTING", "INPUT", "OUTPUT", "POSTROUTING"),
     "mangle": ("PREROUTING", "INPUT", "FORWARD", "OUTPUT", "POSTROUTING"),
 }
-_TARGETS = ("ACCEPT", "DROP", "RETURN", "REJECT", "MARK", "MASQUERADE", "DNAT")
+_TARGETS = ("ACCEPT", "DROP", "RETURN", "REJECT", "MARK", "SET", "MASQUERADE", "DNAT")
 Table = dict[str, list[str]]
 
 
@@ -94,6 +95,19 @@ class FakeIptables:
                 del chains[name]
             case _:
                 raise IptablesError(f"not understood: {line}")
+
+
+class FakeIptablesRestore:
+    """The same tables for those who use iptables by its plain programs."""
+
+    def __init__(self, iptables: FakeIptables) -> None:
+        self._iptables = iptables
+
+    def save(self, version: int) -> dict[str, list[str]]:
+        return parse_save(self._iptables.save(version))
+
+    def restore(self, version: int, text: str) -> None:
+        self._iptables.restore(version, text)
 
 
 def _leads_to(rule: str, chain: str) -> bool:

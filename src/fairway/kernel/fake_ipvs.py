@@ -49,6 +49,10 @@ class FakeIpvs:
         """Pretend that clients were served."""
         self._passed[name] = passed
 
+    def held(self) -> dict[ServerName, VirtualServer]:
+        """With their flags, which the kernel isn't asked for."""
+        return {name: VirtualServer(how, self.loads(name)) for name, how in self._balancing.items()}
+
     def connect(self, name: ServerName, target: Target, active: int, inactive: int = 0) -> None:
         """Pretend that clients are connected."""
         self._targets[name][target] = self._targets[name][target]._replace(active=active, inactive=inactive)

@@ -31,7 +31,7 @@ _FOLDERS = os.pathsep.join(("/usr/sbin", "/sbin", "/usr/bin", "/usr/local/sbin")
 
 
 class IptablesError(KernelError):
-    """A change was refused. Of the table it was for, nothing of it is in force."""
+    """A program is missing, or a change was refused: nothing of it is in force in the table it was for."""
 
 
 class Iptables(Protocol):

@@ -1,7 +1,7 @@
 """iptables' own programs for reading and writing rules, in the network namespace of the calling thread.
 
 Whichever flavour of iptables the host has chosen is used, so that all rules are where its owner looks for
-them. What the rules mean is for others. The fake keeps chains in memory.
+them. What the rules mean is for others. The fake is in `fake_iptables`.
 """
 
 from __future__ import annotations
@@ -12,15 +12,11 @@ import subprocess
 from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar
 
-from fairway.kernel.errors import KernelError
+from fairway.kernel.iptables import IptablesError
 
 T = TypeVar("T")
 _SAVE = {4: "iptables-save", 6: "ip6tables-save"}
 _RESTORE = {4: "iptables-restore", 6: "ip6tables-restore"}
-
-
-class IptablesError(KernelError):
-    """A program is missing, or refused what it was given."""
 
 
 class IptablesRestore(Protocol):
@@ -70,48 +66,3 @@ def parse_save(text: str) -> dict[str, list[str]]:
         elif line.startswith("-A"):
             current.append(line)
     return tables
-
-
-class FakeIptables:
-    """Chains by IP version and table; understands what `restore` is given here: `:`, -A, -I, -D and -X."""
-
-    def __init__(self) -> None:
-        self.tables: dict[int, dict[str, dict[str, list[str]]]] = {4: {}, 6: {}}
-        self.restored = 0
-
-    def save(self, version: int) -> dict[str, list[str]]:
-        saved = {}
-        for table, chains in self.tables[version].items():
-            names = [f":{name} -" for name in chains]
-            saved[table] = [*names, *(rule for rules in chains.values() for rule in rules)]
-        return saved
-
-    def restore(self, version: int, text: str) -> None:
-        self.restored += 1
-        chains: dict[str, list[str]] = {}
-        for line in text.splitlines():
-            if line.startswith("*"):
-                chains = self.tables[version].setdefault(line[1:], {})
-            elif line.startswith(":"):
-                chains[line[1:].split()[0]] = []
-            elif line[:2] in ("-A", "-I", "-D", "-X"):
-                _carry_out(chains, line)
-
-
-def _carry_out(chains: dict[str, list[str]], line: str) -> None:
-    verb, _, rest = line.partition(" ")
-    chain, _, rule = rest.partition(" ")
-    if verb == "-X":
-        del chains[chain]
-        return
-    if verb == "-I" and rule.startswith("1 "):
-        rule = rule[2:]
-    rules, line = chains.setdefault(chain, []), f"-A {chain} {rule}"
-    if verb == "-A":
-        rules.append(line)
-    elif verb == "-I":
-        rules.insert(0, line)
-    elif line in rules:
-        rules.remove(line)
-    else:
-        raise IptablesError(f"iptables-restore failed: no such rule: {line}")

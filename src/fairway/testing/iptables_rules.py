@@ -6,12 +6,13 @@ guess.
 
 from __future__ import annotations
 
-import ipaddress
 import shlex
 from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
 
+from fairway.kernel.ipset import Entry
+from fairway.testing.ip_sets import within
 from fairway.testing.tracing import UnknownRule
 from fairway.testing.walking import ACCEPTED, GO_ON, Next, NoMatch, Passage, Step
 
@@ -50,6 +51,8 @@ def _words(rule: str) -> tuple[str, ...]:
 def _matches(option: str, words: list[str], passage: Passage, rule: str) -> bool:
     if option in ("--rcheck", "--set"):
         return _recently(option, words, passage)
+    if option == "--match-set":
+        return _entry(words.pop(0), words.pop(0), passage) is not None
     if option not in _MATCHES:
         raise UnknownRule(f"{option} in: {rule}")
     return _MATCHES[option](words.pop(0), passage)
@@ -66,9 +69,11 @@ def _recently(option: str, words: list[str], passage: Passage) -> bool:
     return True
 
 
-@lru_cache(maxsize=1 << 16)
-def _within(address: str, network: str) -> bool:
-    return ipaddress.ip_address(address) in ipaddress.ip_network(network)
+def _entry(name: str, sides: str, passage: Passage) -> Entry | None:
+    """What a set has for this packet."""
+    if name not in passage.sets:
+        raise UnknownRule(f"there is no set {name}")
+    return passage.sets[name].find(passage.packet, sides)
 
 
 def _by_chance(text: str, passage: Passage) -> bool:
@@ -99,11 +104,19 @@ def _came_by(text: str, passage: Passage) -> bool:
     return passage.packet.interface == text
 
 
+def _leaves_by(text: str, passage: Passage) -> bool:
+    """Which of its other interfaces a node routes to is not known here."""
+    if text != "lo":
+        raise UnknownRule(f"outgoing interface {text}")
+    return passage.packet.destination in passage.local
+
+
 _MATCHES: dict[str, Callable[[str, Passage], bool]] = {
-    "-s": lambda text, passage: _within(passage.packet.source, text),
-    "-d": lambda text, passage: _within(passage.packet.destination, text),
+    "-s": lambda text, passage: within(passage.packet.source, text),
+    "-d": lambda text, passage: within(passage.packet.destination, text),
     "-p": lambda text, passage: passage.packet.protocol == text,
     "-i": _came_by,
+    "-o": _leaves_by,
     "--dport": lambda text, passage: passage.packet.port == int(text),
     "--mark": _is_marked,
     "--ctstate": _is_in_state,
@@ -120,6 +133,16 @@ def _target(option: str, words: list[str], passage: Passage) -> Next:
             value, mask = _value_and_mask(text)
             passage.mark = (passage.mark & ~mask) ^ value
             return GO_ON
+        case "MARK", ["--or-mark", text]:
+            passage.mark |= int(text, 0)
+            return GO_ON
+        case "MARK", ["--xor-mark", text]:
+            passage.mark ^= int(text, 0)
+            return GO_ON
+        case "SET", ["--map-set", text, sides, "--map-mark"]:
+            entry = _entry(text, sides, passage)
+            passage.mark = entry.mark if entry else passage.mark
+            return GO_ON
         case "MASQUERADE", [] | ["--random-fully"]:
             passage.masqueraded = True
             return ACCEPTED
@@ -128,7 +151,7 @@ def _target(option: str, words: list[str], passage: Passage) -> Next:
             passage.packet = passage.packet.to(address.strip("[]"), int(port))
             passage.translated = True
             return ACCEPTED
-        case "REJECT", ["--reject-with", "icmp-port-unreachable" | "icmp6-port-unreachable"]:
+        case "REJECT", ["--reject-with", "icmp-port-unreachable" | "icmp6-port-unreachable" | "tcp-reset"]:
             return _VERDICTS[name]
         case _, []:
             return _VERDICTS.get(name) or Next(Step.JUMP if option == "-j" else Step.GOTO, name)

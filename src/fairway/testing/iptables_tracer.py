@@ -14,7 +14,7 @@ from fairway.testing.tracing import Memory, Packet, Trace, explore
 from fairway.testing.walking import Next, Passage, Walk
 
 # Tables in the order in which the kernel asks them at each hook.
-_HOOKS = {
+HOOKS = {
     "prerouting": ("mangle", "nat"),
     "input": ("mangle", "filter", "nat"),
     "forward": ("mangle", "filter"),
@@ -37,19 +37,21 @@ class IptablesTracer:
         """Every way the packet can go; `memory` is what earlier packets have written down."""
         return list(
             explore(
-                lambda chooser: _Walk(self.tables, Passage(packet, self.local, chooser, memory or {})).trace()
+                lambda chooser: IptablesWalk(
+                    self.tables, Passage(packet, self.local, chooser, memory or {})
+                ).trace()
             )
         )
 
 
-class _Walk(Walk[Chain]):
+class IptablesWalk(Walk[Chain]):
     def __init__(self, tables: Tables, passage: Passage) -> None:
         super().__init__(passage)
         self._tables = tables
         self._version = 4 if passage.packet.family is Family.IPV4 else 6
 
     def base_chains(self, hook: str) -> list[Chain]:
-        return [(table, hook.upper()) for table in _HOOKS[hook] if (self._version, table) in self._tables]
+        return [(table, hook.upper()) for table in HOOKS[hook] if (self._version, table) in self._tables]
 
     def rules(self, chain: Chain) -> Sequence[str] | None:
         return self._tables[self._version, chain[0]].get(chain[1])

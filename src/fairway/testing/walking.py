@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import abc
 import enum
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from fairway.testing.ip_sets import IpSet
 from fairway.testing.tracing import Chooser, Hit, Memory, Packet, Trace, UnknownRule, Verdict
 
 C = TypeVar("C")
@@ -28,6 +29,8 @@ class Step(enum.StrEnum):
     ACCEPT = "accept"
     DROP = "drop"
     REJECT = "reject"
+    STOLEN = "stolen"
+    """By a part of the kernel that sends the packet on its way anew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +40,7 @@ class Next:
 
     @property
     def is_final(self) -> bool:
-        return self.step in (Step.ACCEPT, Step.DROP, Step.REJECT)
+        return self.step in (Step.ACCEPT, Step.DROP, Step.REJECT, Step.STOLEN)
 
 
 GO_ON, ACCEPTED = Next(Step.CONTINUE), Next(Step.ACCEPT)
@@ -51,9 +54,16 @@ class NoMatch(Exception):
 class Passage:
     """The packet on its way through a node, with all that rules may read and change."""
 
-    def __init__(self, packet: Packet, local: Collection[str], chooser: Chooser, memory: Memory) -> None:
+    def __init__(
+        self,
+        packet: Packet,
+        local: Collection[str],
+        chooser: Chooser,
+        memory: Memory,
+        sets: Mapping[str, IpSet] | None = None,
+    ) -> None:
         self.packet = packet
-        self.local, self.chooser = local, chooser
+        self.local, self.chooser, self.sets = local, chooser, sets or {}
         self.mark, self.priority = 0, "0:0"
         self.translated = self.masqueraded = False
         self.memory = {owner: dict(entries) for owner, entries in memory.items()}
@@ -88,14 +98,16 @@ class Walk(abc.ABC, Generic[C]):
         """The chain of that name in the same table."""
 
     def trace(self) -> Trace:
-        for hook in self._hooks():
+        for hook in self.hooks():
             for chain in self.base_chains(hook):
-                after = self._pass(chain)
+                after = self.pass_through(chain)
                 if after.step in _VERDICTS:
                     return self.passage.trace(_VERDICTS[after.step])
+                if after.step is Step.STOLEN:
+                    break
         return self.passage.trace(Verdict.PASSED)
 
-    def _hooks(self) -> Iterator[str]:
+    def hooks(self) -> Iterator[str]:
         """Where to is decided after the first of them, so it is asked for one at a time."""
         if self.passage.packet.own:
             yield "output"
@@ -107,7 +119,7 @@ class Walk(abc.ABC, Generic[C]):
             yield "forward"
         yield "postrouting"
 
-    def _pass(self, chain: C, depth: int = 0) -> Next:
+    def pass_through(self, chain: C, depth: int = 0) -> Next:
         rules = self.rules(chain)
         if rules is None or depth > _DEEPEST:
             raise UnknownRule(f"no way to chain {chain}")
@@ -118,7 +130,7 @@ class Walk(abc.ABC, Generic[C]):
             if after.step is Step.RETURN:
                 return GO_ON
             if after.step in (Step.JUMP, Step.GOTO):
-                beyond = self._pass(self.beside(chain, after.chain), depth + 1)
+                beyond = self.pass_through(self.beside(chain, after.chain), depth + 1)
                 if beyond.is_final or after.step is Step.GOTO:
                     return beyond
         return GO_ON

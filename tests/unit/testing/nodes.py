@@ -13,11 +13,14 @@ from fairway.proxy.iptables import applier as iptables
 from fairway.proxy.nftables import applier as nftables
 from fairway.proxy.settings import Settings
 from fairway.proxy.topology import Place
+from fairway.testing.ip_sets import IpSet
 from fairway.testing.iptables_tracer import IptablesTracer
+from fairway.testing.ipvs_tracer import IpvsTracer
 from fairway.testing.nftables_tracer import NftablesTracer
 from tests.behaviour.places import CLUSTER_CIDRS, NODES, SERVICE_RANGES, ZONES, local_addresses
 from tests.behaviour.services import SERVICES, service, slices
 from tests.behaviour.traced import Tracer
+from tests.unit.proxy.ipvs.node import Node as IpvsNode
 
 SETTINGS = Settings(cluster_cidrs=CLUSTER_CIDRS, service_ranges=SERVICE_RANGES)
 
@@ -43,9 +46,20 @@ def iptables_tracer(node: str, settings: Settings) -> IptablesTracer:
     return IptablesTracer(kernel.tables, local_addresses(node))
 
 
+def ipvs_tracer(node: str, settings: Settings) -> IpvsTracer:
+    own = NODES[node]
+    made = IpvsNode(
+        replace(settings, node_ips=(own.v4, own.v6)), node, local_addresses(node), _everything(node)
+    )
+    sets = {name: IpSet(kind, made.ipset.members[name]) for name, kind in made.ipset.kinds.items()}
+    held = made.device.addresses()
+    return IpvsTracer(made.iptables.tables, sets, made.ipvs.held(), held, local_addresses(node))
+
+
 MAKERS: dict[str, Callable[[str, Settings], Tracer]] = {
     "nftables": nftables_tracer,
     "iptables": iptables_tracer,
+    "ipvs": ipvs_tracer,
 }
 
 

@@ -16,7 +16,7 @@ import msgspec
 from fairway.proxy.changes import PortState
 from fairway.proxy.ipvs import sets
 from fairway.proxy.ipvs.sets import Member
-from fairway.proxy.model import Endpoint, Family, ServicePort
+from fairway.proxy.model import Endpoint, Family, Protocol, ServicePort
 from fairway.proxy.settings import Settings, in_family
 from fairway.proxy.topology import Pools
 
@@ -52,6 +52,8 @@ class Server(msgspec.Struct, frozen=True, gc=False):
     persistence: int = 0
     flags: int = 0
     targets: tuple[tuple[str, int], ...] = ()
+    graceful: bool = True
+    """Whether an endpoint that goes keeps its connections. Datagrams would keep a dead one busy for ever."""
 
 
 class FrontendPlan(msgspec.Struct, frozen=True):
@@ -134,11 +136,12 @@ def hairpins(state: PortState, node: str) -> Iterator[Member]:
 
 def _server(port: ServicePort, reach: Reach, scheduler: str, chosen: tuple[Endpoint, ...]) -> Server:
     targets = tuple((endpoint.ip, endpoint.port) for endpoint in chosen)
+    graceful = port.name.protocol is Protocol.TCP
     if reach is Reach.INTERNAL and port.affinity_seconds:
         # A persistent server for a mark doesn't translate ports. This chooses by the client's address alone.
-        return Server("mh", targets=targets)
+        return Server("mh", targets=targets, graceful=graceful)
     flags = _HASH_PORTS if scheduler == "mh" else 0
-    return Server(scheduler, port.affinity_seconds, flags, targets)
+    return Server(scheduler, port.affinity_seconds, flags, targets, graceful)
 
 
 def _pool(port: ServicePort, pools: Pools, reach: Reach) -> tuple[Endpoint, ...]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
 from fairway.kernel.ipvs import Balancing, Order, ServerName, Target, Verb, VirtualServer
 from fairway.proxy.ipvs.draining import Draining
 from fairway.proxy.ipvs.frontends import Frontend, Server
-from fairway.proxy.model import Family, Protocol
+from fairway.proxy.model import Family
 
 
 def name_of(frontend: Frontend) -> ServerName:
@@ -29,14 +30,19 @@ def targets_of(server: Server) -> dict[Target, int]:
     return {Target(*target): 1 for target in server.targets}
 
 
-Known = tuple[Balancing, dict[Target, int]]
+class Known(NamedTuple):
+    """What the kernel holds of a server: its targets with their weights."""
+
+    balancing: Balancing
+    targets: dict[Target, int]
+    graceful: bool = True
 
 
 def known_before(name: ServerName, planned: Server | None, draining: Draining) -> Known | None:
     """What the kernel holds of a server that was planned before."""
     if planned is None or not (planned.targets or draining.targets(name)):
         return None
-    return balancing_of(planned), targets_of(planned)
+    return Known(balancing_of(planned), targets_of(planned), planned.graceful)
 
 
 def changes(
@@ -50,16 +56,18 @@ def changes(
         if known is not None:
             yield Order(Verb.DELETE_SERVER, name)
         return
-    balancing, before = known or (None, {})
+    balancing = known.balancing if known else None
     if balancing != balancing_of(wanted) and (known or wanted.targets):
         yield Order(Verb.SET_SERVER if known else Verb.ADD_SERVER, name, balancing_of(wanted))
-    yield from _targets(name, before, targets_of(wanted), draining)
+    yield from _added(name, known.targets if known else {}, targets_of(wanted), draining)
+    if known is not None:
+        yield from _removed(name, known, wanted, draining)
     # IPVS would refuse, too, but by ICMP, which the kernel limits to few a second; rules do it better.
     if known is not None and not wanted.targets and not draining.targets(name):
         yield Order(Verb.DELETE_SERVER, name)
 
 
-def _targets(
+def _added(
     name: ServerName, before: Mapping[Target, int], after: Mapping[Target, int], draining: Draining
 ) -> Iterator[Order]:
     for target, weight in after.items():
@@ -70,22 +78,22 @@ def _targets(
             yield Order(Verb.ADD_TARGET, name, target=target, weight=weight)
         elif before[target] != weight:
             yield Order(Verb.SET_TARGET, name, target=target, weight=weight)
-    for target in before:
-        if target in after or target in draining.targets(name):
+
+
+def _removed(name: ServerName, known: Known, wanted: Server, draining: Draining) -> Iterator[Order]:
+    # A mark may have gone from a Service port to another one, of another protocol.
+    graceful, after = known.graceful and wanted.graceful, targets_of(wanted)
+    for target in known.targets:
+        if target in after:
             continue
-        if is_graceful(name):
+        if graceful:
             draining.begin(name, target)
             yield Order(Verb.SET_TARGET, name, target=target, weight=0)
         else:
             yield Order(Verb.DELETE_TARGET, name, target=target)
 
 
-def is_graceful(name: ServerName) -> bool:
-    """Datagrams would keep a dead endpoint busy for ever; nobody waits for them."""
-    return name.protocol not in (Protocol.UDP, Protocol.SCTP)
-
-
 def as_known(found: VirtualServer, wanted: Server | None) -> Known:
-    """Flags aren't read; they are taken to be what they should be."""
+    """Flags aren't read; they are taken to be what they should be. So is whether it was graceful."""
     targets = {target: load.weight for target, load in found.targets.items()}
-    return found.balancing._replace(flags=wanted.flags if wanted else 0), targets
+    return Known(found.balancing._replace(flags=wanted.flags if wanted else 0), targets)

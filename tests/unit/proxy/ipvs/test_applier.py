@@ -7,15 +7,14 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from fairway.kernel.conntrack import Flow
 from fairway.kernel.ipset import Kind
 from fairway.kernel.ipvs import Balancing, IpvsError, IpvsUnavailable, Order, ServerName, Target, Verb
 from fairway.proxy.ipvs.draining import LONGEST
+from tests.unit.proxy.ipvs.kernel_state import state
 from tests.unit.proxy.ipvs.node import OWN, SETTINGS, WEB, Node
-from tests.unit.proxy.objects import endpoint, endpoint_slice, service
+from tests.unit.proxy.objects import endpoint_slice, service
 
 FIRST, SECOND = Target("10.244.0.1", 9376), Target("10.244.0.2", 9376)
 
@@ -36,7 +35,7 @@ def node() -> Node:
 
 def test_a_change_sends_only_what_differs(node: Node) -> None:
     node.ipvs.orders.clear()
-    restored, members = node.iptables.restored, node.ipset.changes
+    restored, members = len(node.iptables.restored), node.ipset.changes
     change(node, [FIRST.address, SECOND.address, "10.244.0.3"], type="NodePort", nodePort=30061)
     added = Target("10.244.0.3", 9376)
     servers = {WEB, ServerName(4, "tcp", OWN, 30061)}
@@ -45,7 +44,7 @@ def test_a_change_sends_only_what_differs(node: Node) -> None:
     node.ipvs.orders.clear()
     change(node, [FIRST.address, SECOND.address, "10.244.0.3"], type="NodePort", nodePort=30061)
     assert node.ipvs.orders == []
-    assert node.iptables.restored == restored
+    assert len(node.iptables.restored) == restored
 
 
 def test_rules_do_not_grow_with_services(node: Node) -> None:
@@ -153,6 +152,16 @@ def test_the_server_stays_until_the_last_connection_of_the_last_endpoint_is_over
     assert node.weights() == {FIRST.address: 1}
 
 
+def test_a_service_that_goes_takes_what_was_being_drained_with_it(node: Node) -> None:
+    node.ipvs.connect(WEB, FIRST, active=1)
+    change(node, [SECOND.address])
+    node.tracker.service_changed("default/web", None, None)
+    node.apply()
+    assert node.ipvs.names() == {}
+    change(node, [FIRST.address])
+    assert node.weights() == {FIRST.address: 1}
+
+
 def test_datagrams_do_not_keep_an_endpoint() -> None:
     node = Node()
     server = WEB._replace(protocol="udp")
@@ -165,6 +174,21 @@ def test_datagrams_do_not_keep_an_endpoint() -> None:
     change(node, [SECOND.address], protocol="UDP")
     assert node.weights(server) == {SECOND.address: 1}
     assert [flow.answering for flow in node.conntrack.flows[4]] == [SECOND.address]
+
+
+def test_datagrams_of_clients_inside_the_cluster_do_not_keep_an_endpoint_either() -> None:
+    """Those that a mark leads to a server of its own, which has no protocol."""
+    node = Node()
+    kind = {"protocol": "UDP", "type": "NodePort", "nodePort": 30061, "externalTrafficPolicy": "Local"}
+    change(node, [FIRST.address, SECOND.address], **kind)
+    (marked,) = (name for name in node.ipvs.names() if name.mark)
+    node.ipvs.connect(marked, FIRST, active=0, inactive=5)
+    change(node, [SECOND.address], **kind)
+    assert node.weights(marked) == {SECOND.address: 1}
+    node.ipvs.connect(marked, SECOND, active=0, inactive=5)
+    change(node, [FIRST.address], **kind)
+    node.start()
+    assert node.weights(marked) == {FIRST.address: 1}
 
 
 # -- others --------------------------------------------------------------------------------------------
@@ -183,31 +207,29 @@ DAMAGE: dict[str, Callable[[Node], object]] = {
     "set emptied": lambda node: node.ipset.members["KUBE-CLUSTER-IP"].clear(),
     "set destroyed": lambda node: node.ipset.destroy("KUBE-6-CLUSTER-IP"),
     "set of another kind": lambda node: node.ipset.kinds.update({"KUBE-CLUSTER-IP": Kind("hash:net", 4)}),
-    "hook deleted": lambda node: node.iptables.tables[4]["nat"]["PREROUTING"].clear(),
-    "rule deleted": lambda node: node.iptables.tables[6]["filter"]["KUBE-IPVS-FILTER"].pop(),
-    "rule added": lambda node: node.iptables.tables[4]["nat"]["KUBE-SERVICES"].append(
-        "-A KUBE-SERVICES -j X"
-    ),
+    "hook deleted": lambda node: node.iptables.tables[4, "nat"]["PREROUTING"].clear(),
+    "rule deleted": lambda node: node.iptables.tables[6, "filter"]["KUBE-IPVS-FILTER"].pop(),
+    "rule added": lambda node: node.iptables.tables[4, "nat"]["KUBE-SERVICES"].append("-j X"),
 }
 
 
 @pytest.mark.parametrize("damage", DAMAGE)
 def test_what_others_do_is_noticed_and_put_back(node: Node, damage: str) -> None:
     assert node.is_intact()
-    before = picture(node)
+    before = state(node)
     DAMAGE[damage](node)
     assert not node.is_intact()
     node.applier.synchronise({})
     assert node.is_intact()
-    assert picture(node) == before
+    assert state(node) == before
 
 
 def test_what_others_do_beside_us_is_no_damage(node: Node) -> None:
-    node.iptables.tables[4]["nat"]["PREROUTING"].append("-A PREROUTING -j DOCKER")
+    node.iptables.tables[4, "nat"]["PREROUTING"].append("-j DOCKER")
     node.ipset.create("theirs", Kind("hash:ip", 4))
     assert node.is_intact()
     node.applier.remove()
-    assert node.iptables.tables[4]["nat"]["PREROUTING"] == ["-A PREROUTING -j DOCKER"]
+    assert node.iptables.tables[4, "nat"]["PREROUTING"] == ["-j DOCKER"]
     assert list(node.ipset.kinds) == ["theirs"]
 
 
@@ -235,7 +257,7 @@ def test_removing_leaves_nothing_and_can_be_repeated(node: Node) -> None:
         assert node.ipvs.names() == {}
         assert not node.device.exists()
         assert node.ipset.kinds == {}
-        chains = [c for tables in node.iptables.tables.values() for table in tables.values() for c in table]
+        chains = [chain for table in node.iptables.tables.values() for chain in table]
         assert not [chain for chain in chains if chain.startswith("KUBE")]
 
 
@@ -247,7 +269,7 @@ def test_removing_where_this_mode_never_was_touches_nobody_else() -> None:
     node.iptables.restore(4, "*nat\n:KUBE-SERVICES - [0:0]\nCOMMIT\n")
     node.applier.remove()
     assert set(node.ipvs.names()) == {theirs}
-    assert "KUBE-SERVICES" in node.iptables.tables[4]["nat"]
+    assert "KUBE-SERVICES" in node.iptables.tables[4, "nat"]
 
 
 def test_strict_arp_is_put_back() -> None:
@@ -259,66 +281,6 @@ def test_strict_arp_is_put_back() -> None:
     node.applier.remove()
     assert node.sysctls.values["net/ipv4/conf/all/arp_ignore"] == "0"
     assert node.sysctls.values["net/ipv4/conf/all/arp_announce"] == "0"
-
-
-# -- any order of changes ------------------------------------------------------------------------------
-
-
-def picture(node: Node) -> object:
-    """Everything in the kernel. Marks are numbers as good as any other."""
-    names = {name: how for name, how in node.ipvs.names().items() if not name.mark}
-    marked = sorted(
-        sorted(load.items()) for name in node.ipvs.names() if name.mark for load in [node.weights(name)]
-    )
-    members = {
-        name: {entry._replace(mark=bool(entry.mark)) for entry in entries}
-        for name, entries in node.ipset.members.items()
-    }
-    targets = {name: node.weights(name) for name in names}
-    return names, targets, marked, node.device.held, members, node.iptables.tables
-
-
-SPECS: list[dict[str, Any]] = [
-    {},
-    {"type": "NodePort", "nodePort": 30061},
-    {"type": "NodePort", "nodePort": 30061, "externalTrafficPolicy": "Local"},
-    {"internalTrafficPolicy": "Local"},
-    {"externalIPs": ["203.0.113.10", "10.96.0.1"]},
-    {"externalIPs": ["203.0.113.10"], "externalTrafficPolicy": "Local", "sessionAffinity": "ClientIP"},
-    {"protocol": "UDP"},
-    {
-        "type": "LoadBalancer",
-        "status": {"loadBalancer": {"ingress": [{"ip": "203.0.113.10"}]}},
-        "loadBalancerSourceRanges": ["10.0.0.0/8"],
-        "externalTrafficPolicy": "Local",
-        "nodePort": 30061,
-    },
-]
-STEP = st.tuples(
-    st.sampled_from(["a", "b", "c"]),
-    st.one_of(st.none(), st.integers(0, len(SPECS) - 1)),
-    st.lists(st.tuples(st.integers(1, 4), st.sampled_from(["n1", "n2"])), max_size=3),
-)
-
-
-@settings(max_examples=150, deadline=None)
-@given(st.lists(STEP, max_size=12))
-def test_whatever_the_order_of_changes_the_kernel_ends_as_if_it_were_the_first(steps: list[Any]) -> None:
-    node, other = Node(), Node()
-    for name, which, pods in steps:
-        spec = SPECS[which] if which is not None else {}
-        view = service(name, f"10.96.0.{ord(name) - 96}", **spec) if which is not None else None
-        entries = [endpoint(f"10.244.0.{number}", where) for number, where in pods]
-        slices = endpoint_slice(entries, name, protocol=spec.get("protocol", "TCP"))
-        for tracker in (node.tracker, other.tracker):
-            tracker.service_changed(f"default/{name}", None, view)
-            tracker.slice_changed(f"default/{name}-1", None, slices)
-        node.apply()
-        assert node.is_intact()
-    other.start()
-    assert picture(node) == picture(other)
-    node.start()
-    assert picture(node) == picture(other)
 
 
 def test_what_is_programmed_for_a_service_can_be_read(node: Node) -> None:
