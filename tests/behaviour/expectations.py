@@ -27,6 +27,10 @@ from .services import balancer_ip, cluster_ip, external_ip, node_port
 HIDING = frozenset({"userspace"})
 
 
+# SCTP is not a stream of bytes, which a relay could carry.
+REFUSING_SCTP = frozenset({"userspace"})
+
+
 class Seen(enum.StrEnum):
     """Whose address the endpoint sees."""
 
@@ -141,6 +145,8 @@ class Case:
     def expects(self, mode: str) -> Expected:
         """Linux tells an SCTP client nothing of the ICMP errors by which it is refused."""
         expected = self.row.expects(mode)
+        if self.protocol == "sctp" and mode in REFUSING_SCTP and expected.kinds != UNANSWERED.kinds:
+            expected = REFUSED
         if self.protocol == "sctp" and Kind.REFUSED in expected.kinds:
             return replace(expected, kinds=expected.kinds | {Kind.DROPPED})
         return expected

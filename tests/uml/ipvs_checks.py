@@ -7,6 +7,7 @@ Arguments: the names of checks, or none for all.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import re
 import socket
@@ -21,10 +22,12 @@ from typing import Any
 from fairway.kernel import sysctl
 from fairway.proxy import modes
 from fairway.proxy.settings import Settings
+from fairway.testing.tracing import Packet, Verdict
 from tests.netns.proxy_nodes import SETTINGS
 from tests.netns.topology import Network, Node, Pod, connect, network, tcp, udp
 
 from .ipvs_nodes import IpvsFleet
+from .traced_packets import counted, hits, tracer
 
 VIP, VIP6 = "10.96.0.80", "fd00:96::80"
 TARGET = 9376
@@ -502,20 +505,20 @@ def check_what_others_break_is_noticed_and_put_back(net: Network, fleet: IpvsFle
 # -- counting ------------------------------------------------------------------------------------------
 
 
-def counted(fleet: IpvsFleet) -> dict[str, float]:
+def served(fleet: IpvsFleet) -> dict[str, float]:
     """On the first node: connections, and bytes by direction."""
     figures = fleet.proxies[0].applier.count_services()()
     return {dict(f.labels).get("direction", "connections"): f.value for f in figures}
 
 
 def more(fleet: IpvsFleet, before: dict[str, float]) -> dict[str, float]:
-    return {what: value - before.get(what, 0) for what, value in counted(fleet).items()}
+    return {what: value - before.get(what, 0) for what, value in served(fleet).items()}
 
 
 def check_connections_and_bytes_are_counted_as_ipvsadm_shows_them(net: Network, fleet: IpvsFleet) -> None:
     web(fleet, pods(net)[:2], type="NodePort", nodePort=30061, externalTrafficPolicy="Local")
     first, inside = net.nodes[0], net.nodes[0].pods[1].namespace
-    before = counted(fleet)
+    before = served(fleet)
     for where, address, port in (
         (inside, VIP, 80),
         (inside, VIP6, 80),
@@ -543,18 +546,18 @@ def ipvsadm_stats(node: Node) -> dict[str, float]:
 def check_counters_go_on_when_a_service_is_programmed_anew(net: Network, fleet: IpvsFleet) -> None:
     client = net.nodes[0].pods[1].namespace
     web(fleet, pods(net)[:1])
-    start = counted(fleet).get("connections", 0)
+    start = served(fleet).get("connections", 0)
     tcp(client, VIP, 80)
-    eventually(lambda: counted(fleet).get("connections", 0) == start + 1)
-    before = counted(fleet)
+    eventually(lambda: served(fleet).get("connections", 0) == start + 1)
+    before = served(fleet)
     for chosen in (pods(net)[:2], [], pods(net)[:1]):
         web(fleet, chosen)
         # Bytes of the connection's last packets may have been added since.
-        assert counted(fleet)["connections"] == start + 1
-        assert all(value >= before[what] for what, value in counted(fleet).items())
+        assert served(fleet)["connections"] == start + 1
+        assert all(value >= before[what] for what, value in served(fleet).items())
     tcp(client, VIP, 80)
-    eventually(lambda: counted(fleet)["connections"] == start + 2)
-    assert counted(fleet)["in"] > before["in"]
+    eventually(lambda: served(fleet)["connections"] == start + 2)
+    assert served(fleet)["in"] > before["in"]
 
 
 # -- as the documentation of Kubernetes shows it -------------------------------------------------------
@@ -618,6 +621,49 @@ def check_the_mode_opens_where_it_is_asked_to_and_cleans_up_after_another_proces
         assert space.command("ipvsadm", "-Sn") + space.command("ipset", "list", "-n") == ""
     finally:
         fleet.proxies[0].restart()
+
+
+def check_the_tracer_names_the_rules_that_the_kernel_counts(net: Network, fleet: IpvsFleet) -> None:
+    """Of every kind of client, to addresses of every kind, in all that can become of them."""
+    first, pod = net.nodes[0], net.nodes[0].pods[0]
+    senders = {
+        "outside": (net.client, Packet(net.client_ip, "", "udp")),
+        "pod": (pod.namespace, Packet(pod.ip, "", "udp")),
+        "node": (first.namespace, Packet(first.ip, "", "udp", own=True)),
+    }
+    outer, unused = ("203.0.113.10", "203.0.113.19"), "10.96.77.77"
+    net.client.ip(*(f"route replace {address}/32 via {first.ip}" for address in (*outer, unused)))
+    targets = ((VIP, 80), (VIP, 81), (first.ip, 30061), *((each, 80) for each in outer), (unused, 80))
+    wrong, seen = [], set()
+    far = [net.nodes[1].pods[0]]
+    for chosen, policy in ((far, "Cluster"), (far, "Local"), ([pod], "Local"), ([], "Cluster")):
+        datagrams(fleet, chosen, policy)
+        tracing = tracer(fleet.proxies[0])
+        for target, (sender, (space, begun)) in itertools.product(targets, senders.items()):
+            packet = begun.to(*target)
+            (trace,) = tracing.trace(packet)
+            seen.add((trace.verdict, trace.translated, trace.masqueraded))
+            patience = 0.5 if trace.verdict is Verdict.DROPPED else 20
+            differs = hits(trace) ^ counted(fleet.proxies[0], space, packet, patience)
+            if differs:
+                wrong.append((len(chosen), policy, sender, target, sorted(differs)))
+    assert not wrong, json.dumps(wrong, indent=1)
+    ways = {(Verdict.REFUSED, False), (Verdict.DROPPED, False), (Verdict.PASSED, True)}
+    assert {kind[:2] for kind in seen} == ways, seen
+
+
+def datagrams(fleet: IpvsFleet, chosen: list[Pod], policy: str) -> None:
+    """A Service by addresses of all kinds; its load balancer's is closed to the nodes themselves."""
+    whole = spec(
+        protocol="UDP",
+        type="LoadBalancer",
+        nodePort=30061,
+        externalIPs=["203.0.113.10"],
+        externalTrafficPolicy=policy,
+        loadBalancerSourceRanges=["172.30.96.50/32", "10.0.0.0/8"],
+    )
+    fleet.put("web", whole, {"loadBalancer": {"ingress": [{"ip": "203.0.113.19"}]}})
+    fleet.endpoints("web", chosen, TARGET, "UDP")
 
 
 def rules(net: Network) -> int:

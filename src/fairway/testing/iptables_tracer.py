@@ -13,16 +13,17 @@ from fairway.testing.iptables_rules import carry_out
 from fairway.testing.tracing import Memory, Packet, Trace, explore
 from fairway.testing.walking import Next, Passage, Walk
 
-# Tables in the order in which the kernel asks them at each hook.
-HOOKS = {
-    "prerouting": ("mangle", "nat"),
-    "input": ("mangle", "filter", "nat"),
-    "forward": ("mangle", "filter"),
-    "output": ("mangle", "nat", "filter"),
-    "postrouting": ("mangle", "nat"),
-}
 # Table and chain.
 Chain = tuple[str, str]
+# In the order in which the kernel asks them at each hook.
+HOOKS: dict[str, tuple[Chain, ...]] = {
+    "prerouting": (("mangle", "PREROUTING"), ("nat", "PREROUTING")),
+    "come back": (("mangle", "PREROUTING"),),
+    "input": (("mangle", "INPUT"), ("filter", "INPUT"), ("nat", "INPUT")),
+    "forward": (("mangle", "FORWARD"), ("filter", "FORWARD")),
+    "output": (("mangle", "OUTPUT"), ("nat", "OUTPUT"), ("filter", "OUTPUT")),
+    "postrouting": (("mangle", "POSTROUTING"), ("nat", "POSTROUTING")),
+}
 Tables = Mapping[tuple[int, str], Mapping[str, Sequence[str]]]
 
 
@@ -51,7 +52,7 @@ class IptablesWalk(Walk[Chain]):
         self._version = 4 if passage.packet.family is Family.IPV4 else 6
 
     def base_chains(self, hook: str) -> list[Chain]:
-        return [(table, hook.upper()) for table in HOOKS[hook] if (self._version, table) in self._tables]
+        return [chain for chain in HOOKS[hook] if (self._version, chain[0]) in self._tables]
 
     def rules(self, chain: Chain) -> Sequence[str] | None:
         return self._tables[self._version, chain[0]].get(chain[1])

@@ -18,12 +18,11 @@ from fairway.testing.tracing import Hit, Memory, Packet, Trace, UnknownRule, Ver
 from fairway.testing.walking import ACCEPTED, GO_ON, Next, Passage, Step
 
 _IPVS = "ipvs"
-# As for iptables alone, with IPVS in its place. The last two: sent anew by IPVS, and come back by loopback.
-_CHAINS = {hook: tuple((table, hook.upper()) for table in tables) for hook, tables in HOOKS.items()} | {
+# As for iptables alone, with IPVS in its place, and a hook for what IPVS sends.
+_HOOKS = HOOKS | {
     "input": (("mangle", "INPUT"), ("filter", "INPUT"), (_IPVS, "INPUT"), ("nat", "INPUT")),
     "output": (("mangle", "OUTPUT"), ("nat", "OUTPUT"), (_IPVS, "OUTPUT"), ("filter", "OUTPUT")),
     "sent anew": (("mangle", "OUTPUT"), ("filter", "OUTPUT")),
-    "come back": (("mangle", "PREROUTING"),),
 }
 _PROTOCOLS = ("tcp", "udp", "sctp")
 _ALL_ALIKE, _BY_WEIGHT, _BY_CLIENT = ("rr", "lc"), ("wrr", "wlc", "sed"), ("sh", "mh")
@@ -66,40 +65,21 @@ class _Walk(IptablesWalk):
         return replace(trace, verdict=Verdict.ANSWERED) if unserved and _is_passed(trace) else trace
 
     def hooks(self) -> Iterator[str]:
-        if self.passage.packet.own:
-            yield "output"
-            if not self._is_sent_anew:
-                yield "postrouting"
-                if not self._is_for_the_node:
-                    return
-                yield "come back"
-                yield "input"
-        else:
-            yield "prerouting"
-            if not self._is_for_the_node:
-                yield "forward"
+        for hook in super().hooks():
+            yield hook
+            if self._is_sent_anew:
+                yield "sent anew"
                 yield "postrouting"
                 return
-            yield "input"
-        if self._is_sent_anew:
-            yield "sent anew"
-            yield "postrouting"
-
-    @property
-    def _is_for_the_node(self) -> bool:
-        return self.passage.packet.destination in self.passage.local
 
     @property
     def _is_sent_anew(self) -> bool:
         """A real server on the node itself gets what is meant for it without further ado."""
-        return self.passage.translated and not self._is_for_the_node
+        return self.passage.translated and not self.is_for_the_node
 
     def base_chains(self, hook: str) -> list[Chain]:
-        return [
-            (table, chain)
-            for table, chain in _CHAINS[hook]
-            if table == _IPVS or (self._version, table) in self._tables
-        ]
+        known = {table for version, table in self._tables if version == self._version} | {_IPVS}
+        return [chain for chain in _HOOKS[hook] if chain[0] in known]
 
     def pass_through(self, chain: Chain, depth: int = 0) -> Next:
         return self._serve(chain) if chain[0] == _IPVS else super().pass_through(chain, depth)
@@ -118,7 +98,7 @@ class _Walk(IptablesWalk):
         port = self.passage.packet.port if keeps_port else target.port
         self.passage.packet = self.passage.packet.to(target.address, port)
         self.passage.translated = True
-        return ACCEPTED if self._is_for_the_node else Next(Step.STOLEN)
+        return Next(Step.STOLEN) if self._is_sent_anew else ACCEPTED
 
     def _virtual_server(self) -> ServerName | None:
         """By the whole mark first, and then by address and port."""

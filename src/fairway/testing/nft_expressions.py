@@ -111,12 +111,21 @@ def _meta(name: str, passage: Passage, words: Words) -> str:
 
 
 def _connection(name: str, passage: Passage, words: Words) -> str:
-    """Of a connection that begins with this packet."""
-    if name not in ("state", "status"):
-        raise UnknownRule(f"ct {name} in: {words.rule}")
-    if name == "state":
-        return "new"
-    return "dnat" if passage.translated else "none"
+    """Of a connection that begins with this packet, or that this is the first answer of."""
+    match name:
+        case "state":
+            return "established" if passage.is_reply else "new"
+        case "status":
+            return "dnat" if passage.translated else "none"
+        case "direction":
+            return "reply" if passage.is_reply else "original"
+        case "mark":
+            return f"{passage.connection_mark:#x}"
+        case "original":
+            _of_family(words.take(), passage.packet)
+            words.expect("daddr")
+            return passage.original.destination
+    raise UnknownRule(f"ct {name} in: {words.rule}")
 
 
 def _number(words: Words, chooser: Chooser) -> str:

@@ -87,6 +87,9 @@ def _statement(words: Words, passage: Passage, sets: Sets) -> Next:
     for field in ("mark", "priority"):
         if words.accept("meta", field, "set"):
             return _assign(field, words, passage, sets)
+    if words.accept("ct", "mark", "set"):
+        passage.connection_mark = int(_looked_up(words, passage, sets), 0)
+        return GO_ON
     return _match(words, passage, sets)
 
 

@@ -16,26 +16,29 @@ from fairway.testing.walking import Next, Passage, Walk
 _PRIORITIES = {"raw": -300, "mangle": -150, "dstnat": -100, "filter": 0, "security": 50, "srcnat": 100}
 # Family, table and chain.
 Chain = tuple[str, str, str]
+Tables = Mapping[tuple[str, str], FakeTable]
 
 
 @dataclass(frozen=True, slots=True)
 class NftablesTracer:
     """`local` are the node's own addresses."""
 
-    tables: Mapping[tuple[str, str], FakeTable]
+    tables: Tables
     local: Collection[str]
 
     def trace(self, packet: Packet, memory: Memory | None = None) -> list[Trace]:
         """Every way the packet can go; `memory` is what earlier packets have written down."""
         return list(
             explore(
-                lambda chooser: _Walk(self.tables, Passage(packet, self.local, chooser, memory or {})).trace()
+                lambda chooser: NftablesWalk(
+                    self.tables, Passage(packet, self.local, chooser, memory or {})
+                ).trace()
             )
         )
 
 
-class _Walk(Walk[Chain]):
-    def __init__(self, tables: Mapping[tuple[str, str], FakeTable], passage: Passage) -> None:
+class NftablesWalk(Walk[Chain]):
+    def __init__(self, tables: Tables, passage: Passage) -> None:
         super().__init__(passage)
         self._tables = tables
 
@@ -46,7 +49,7 @@ class _Walk(Walk[Chain]):
                 continue
             for chain, text in table.hooks.items():
                 words = text.rstrip(";").split()
-                if words[words.index("hook") + 1] == hook:
+                if _is_asked(words, hook):
                     found.append((_priority(words[words.index("priority") + 1 :]), (family, name, chain)))
         return [chain for _, chain in sorted(found)]
 
@@ -59,6 +62,12 @@ class _Walk(Walk[Chain]):
     def carry_out(self, chain: Chain, rule: str) -> Next:
         sets = Sets(chain[0], self._tables[chain[:2]].sets, self.passage.memory)
         return carry_out(rule, self.passage, sets)
+
+
+def _is_asked(words: list[str], hook: str) -> bool:
+    """Whether a base chain is; `type nat hook prerouting priority dstnat` by its words."""
+    at = words[words.index("hook") + 1]
+    return at == hook or (hook == "come back" and at == "prerouting" and "nat" not in words)
 
 
 def _priority(words: list[str]) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import abc
 import enum
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -57,15 +57,15 @@ class Passage:
     def __init__(
         self,
         packet: Packet,
-        local: Collection[str],
+        local: Container[str],
         chooser: Chooser,
         memory: Memory,
         sets: Mapping[str, IpSet] | None = None,
     ) -> None:
-        self.packet = packet
+        self.packet = self.original = packet
         self.local, self.chooser, self.sets = local, chooser, sets or {}
-        self.mark, self.priority = 0, "0:0"
-        self.translated = self.masqueraded = False
+        self.mark, self.connection_mark, self.priority = 0, 0, "0:0"
+        self.translated = self.masqueraded = self.is_reply = False
         self.memory = {owner: dict(entries) for owner, entries in memory.items()}
         self.hits: list[Hit] = []
 
@@ -108,16 +108,28 @@ class Walk(abc.ABC, Generic[C]):
         return self.passage.trace(Verdict.PASSED)
 
     def hooks(self) -> Iterator[str]:
-        """Where to is decided after the first of them, so it is asked for one at a time."""
+        """Where to is decided after the first of them, so it is asked for one at a time.
+
+        What a node sends to itself comes back by loopback, where nat, which looks at a connection only once,
+        has had its turn.
+        """
         if self.passage.packet.own:
             yield "output"
+            yield "postrouting"
+            if self.is_for_the_node:
+                yield "come back"
+                yield "input"
         else:
             yield "prerouting"
-            if self.passage.packet.destination in self.passage.local:
+            if self.is_for_the_node:
                 yield "input"
                 return
             yield "forward"
-        yield "postrouting"
+            yield "postrouting"
+
+    @property
+    def is_for_the_node(self) -> bool:
+        return self.passage.packet.destination in self.passage.local
 
     def pass_through(self, chain: C, depth: int = 0) -> Next:
         rules = self.rules(chain)

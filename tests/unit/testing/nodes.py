@@ -17,10 +17,12 @@ from fairway.testing.ip_sets import IpSet
 from fairway.testing.iptables_tracer import IptablesTracer
 from fairway.testing.ipvs_tracer import IpvsTracer
 from fairway.testing.nftables_tracer import NftablesTracer
+from fairway.testing.userspace_tracer import UserspaceTracer
 from tests.behaviour.places import CLUSTER_CIDRS, NODES, SERVICE_RANGES, ZONES, local_addresses
 from tests.behaviour.services import SERVICES, service, slices
 from tests.behaviour.traced import Tracer
 from tests.unit.proxy.ipvs.node import Node as IpvsNode
+from tests.unit.proxy.userspace.node import Node as UserspaceNode
 
 SETTINGS = Settings(cluster_cidrs=CLUSTER_CIDRS, service_ranges=SERVICE_RANGES)
 
@@ -56,10 +58,17 @@ def ipvs_tracer(node: str, settings: Settings) -> IpvsTracer:
     return IpvsTracer(made.iptables.tables, sets, made.ipvs.held(), held, local_addresses(node))
 
 
+def userspace_tracer(node: str, settings: Settings) -> UserspaceTracer:
+    made = UserspaceNode(settings, node, local_addresses(node))
+    made.applier.synchronise(_everything(node).take())
+    return UserspaceTracer(made.nft.tables, tuple(made.relays.served.values()), local_addresses(node))
+
+
 MAKERS: dict[str, Callable[[str, Settings], Tracer]] = {
     "nftables": nftables_tracer,
     "iptables": iptables_tracer,
     "ipvs": ipvs_tracer,
+    "userspace": userspace_tracer,
 }
 
 

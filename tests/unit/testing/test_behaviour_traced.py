@@ -35,7 +35,7 @@ def test_a_row_of_the_table_holds_by_the_rules_text(nodes: Nodes, mode: str, cas
 @pytest.mark.parametrize("mode", MAKERS)
 def test_all_endpoints_of_a_row_are_equally_likely(nodes: Nodes, mode: str) -> None:
     for case in TABLE:
-        endpoints = case.row.expects(mode).endpoints
+        endpoints = case.expects(mode).endpoints
         if endpoints and case.is_possible(mode):
             found = probabilities(nodes(mode, case.row.setting), case)
             assert set(found) == endpoints, case.name

@@ -2,84 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
-from fairway.kernel.conntrack import FakeConntrack
-from fairway.kernel.fake_nftables import FakeNftables
-from fairway.kernel.local_delivery import FakeLocalDelivery
 from fairway.kernel.nftables import NftablesError
-from fairway.proxy.changes import Tracker
-from fairway.proxy.nftables.applier import Applier as Rules
-from fairway.proxy.nftables.applier import Kernel
-from fairway.proxy.settings import Settings
-from fairway.proxy.topology import Place
-from fairway.proxy.userspace.applier import Applier
-from fairway.proxy.userspace.messages import Bound, Counted, Listener
-from fairway.proxy.userspace.ruleset import LAYOUT, TABLE
+from fairway.proxy.userspace.messages import Counted
+from fairway.proxy.userspace.ruleset import TABLE
 from tests.unit.proxy.objects import endpoint_slice, service
+from tests.unit.proxy.userspace.node import Node as FakeNode
 
 
-class FakeRelays:
-    """Gives out ports in order; remembers what is served."""
-
-    def __init__(self) -> None:
-        self.alive = False
-        self.served: dict[str, tuple[Listener, Bound]] = {}
-        self.fails = False
-        self.carried: list[Counted] = []
-
-    def connect(self) -> None:
-        self.alive = True
-
-    def serve(self, listeners: Sequence[Listener]) -> list[Bound]:
-        for listener in listeners:
-            _, bound = self.served.get(listener.key, (None, Bound("169.254.96.1", 61000 + len(self.served))))
-            self.served[listener.key] = (listener, Bound("", 0) if self.fails else bound)
-        return [self.served[listener.key][1] for listener in listeners]
-
-    def forget(self, keys: Iterable[str]) -> None:
-        for key in keys:
-            del self.served[key]
-
-    def keep_only(self, keys: Iterable[str]) -> None:
-        wanted = set(keys)
-        self.served = {key: entry for key, entry in self.served.items() if key in wanted}
-
-    def counted(self) -> Sequence[Counted]:
-        return self.carried
-
-    def is_alive(self) -> bool:
-        return self.alive
-
-    def end(self) -> None:
-        self.alive = False
-        self.served = {}
-
-    def close(self) -> None:
-        return None
-
-
-class Node:
-    def __init__(self) -> None:
-        self.nft, self.relays, self.delivery = FakeNftables(), FakeRelays(), FakeLocalDelivery()
-        self.tracker = Tracker(Place("n1"))
-        self.applier = self.new_process()
-
-    def new_process(self) -> Applier:
-        kernel = Kernel(self.nft, FakeConntrack(), frozenset)
-        rules = Rules(kernel, Settings(service_ranges=("10.96.0.0/16",)), "n1", LAYOUT)
-        return Applier(rules, self.relays, self.delivery, frozenset)
-
+class Node(FakeNode):
     def change(self, pods: Sequence[str | dict[str, Any]], **spec: Any) -> None:
         protocol = spec.get("protocol", "TCP")
         self.tracker.service_changed("default/web", None, service(**spec))
         self.tracker.slice_changed("default/web-1", None, endpoint_slice(pods, protocol=protocol))
-
-    def apply(self) -> None:
-        self.applier.apply(self.tracker.take())
 
     def leads_to(self) -> dict[str, str]:
         return self.nft.elements("ip", TABLE, "tcp-endpoints")
