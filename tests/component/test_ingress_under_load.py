@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import re
 
 import msgspec
@@ -14,7 +13,7 @@ from tests.component.test_ingress_certificates import tls_secret
 from tests.unit.ingress.cluster import ingress
 from tests.unit.ingress.requests import P
 
-CHANGES = int(os.environ.get("FAIRWAY_INGRESS_CHANGES", "600"))
+CHANGES = 10_000
 
 
 async def load(served: Front, scheme: str, port: int) -> asyncio.subprocess.Process:
