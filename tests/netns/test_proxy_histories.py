@@ -105,6 +105,3 @@ def test_step_by_step_leads_where_a_fresh_start_leads(
             fresh.synchronise_anew(mode, everything.take())
             assert state(mode, steps.namespace) == state(mode, fresh.namespace)
         steps.run(stepping.remove)
-    # The next mode must not find it there.
-    with fresh.opened(mode) as left:
-        fresh.run(left.remove)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -16,6 +15,7 @@ from tests.behaviour.places import NODES
 from tests.behaviour.rows import TABLE
 from tests.behaviour.services import cluster_ip
 from tests.behaviour.traced import answers
+from tests.unit.testing.nft_shapes import RuleChange, changed, shape, shapes
 from tests.unit.testing.nodes import SETTINGS, nftables_tracer
 
 PLAIN = [case for case in TABLE if not case.row.setting]
@@ -66,49 +66,28 @@ UNSEEN = (
     "ip daddr @cluster-ips",
     "meta l4proto # reject with tcp reset",
 )
-# Only packets that belong to no connection come here; the real kernel is asked about those.
-FOR_INVALID = ("stray", "unroutable")
 SHARP = [case for case in PLAIN if case.family == 4 and case.protocol in ("tcp", "udp")]
-Change = Callable[[list[str]], list[str]]
-
-
-def shape(rule: str) -> str:
-    """What is alike in rules that differ only in counts and protocols."""
-    return re.sub(r"\b(mod \d+|udp|sctp|tcp(?! reset))\b", "#", rule)
-
-
-def shapes() -> list[str]:
-    chains = nftables_tracer("node-1", SETTINGS).tables["ip", TABLE_NAME].chains
-    seen = (rules for name, rules in chains.items() if name not in FOR_INVALID)
-    found = dict.fromkeys(shape(rule) for rules in seen for rule in rules)
-    return [each for each in sorted(found) if not each.startswith(UNSEEN)]
+RULES = nftables_tracer("node-1", SETTINGS).tables["ip", TABLE_NAME]
 
 
 @pytest.fixture(scope="module")
-def noticed(nodes: dict[str, NftablesTracer]) -> Callable[[Change], bool]:
+def noticed(nodes: dict[str, NftablesTracer]) -> Callable[[RuleChange], bool]:
     """Whether any row fails once the rules of every chain on every node have been changed so."""
 
-    def check(change: Change) -> bool:
-        changed = {
-            node: replace(tracer, tables=_changed(tracer.tables, change)) for node, tracer in nodes.items()
+    def check(change: RuleChange) -> bool:
+        wrong = {
+            node: replace(tracer, tables=changed(tracer.tables, change)) for node, tracer in nodes.items()
         }
         try:
-            return any(case.judge(answers(changed, case), "nftables") for case in SHARP)
+            return any(case.judge(answers(wrong, case), "nftables") for case in SHARP)
         except UnknownRule:
             return True
 
     return check
 
 
-def _changed(tables: Mapping[tuple[str, str], FakeTable], change: Change) -> dict[tuple[str, str], FakeTable]:
-    return {
-        key: replace(table, chains={name: change(rules) for name, rules in table.chains.items()})
-        for key, table in tables.items()
-    }
-
-
-@pytest.mark.parametrize("wanted", shapes(), ids=lambda text: text[:90])
-def test_a_rule_that_is_missing_is_noticed(noticed: Callable[[Change], bool], wanted: str) -> None:
+@pytest.mark.parametrize("wanted", shapes(RULES, UNSEEN), ids=lambda text: text[:90])
+def test_a_rule_that_is_missing_is_noticed(noticed: Callable[[RuleChange], bool], wanted: str) -> None:
     assert noticed(lambda rules: [rule for rule in rules if shape(rule) != wanted])
 
 
@@ -129,7 +108,7 @@ def test_a_rule_that_is_missing_is_noticed(noticed: Callable[[Change], bool], wa
     ],
 )
 def test_a_rule_that_says_something_else_is_noticed(
-    noticed: Callable[[Change], bool], right: str, wrong: str
+    noticed: Callable[[RuleChange], bool], right: str, wrong: str
 ) -> None:
     assert noticed(lambda rules: [rule.replace(right, wrong) for rule in rules])
 

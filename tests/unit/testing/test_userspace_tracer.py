@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
@@ -17,6 +16,7 @@ from tests.behaviour.places import NODES, PODS
 from tests.behaviour.rows import TABLE
 from tests.behaviour.services import cluster_ip, node_port
 from tests.behaviour.traced import answers
+from tests.unit.testing.nft_shapes import RuleChange, changed, shape, shapes
 from tests.unit.testing.nodes import SETTINGS, userspace_tracer
 
 Nodes = Mapping[str, UserspaceTracer]
@@ -107,19 +107,8 @@ UNSEEN = (
     "ip daddr @cluster-ips",
     "meta l4proto # reject with tcp reset",
 )
-FOR_INVALID = ("stray", "unroutable")
+RULES = userspace_tracer("node-1", SETTINGS).tables["ip", TABLE_NAME]
 Change = Callable[[UserspaceTracer], UserspaceTracer]
-
-
-def shape(rule: str) -> str:
-    """What is alike in rules that differ only in counts and protocols."""
-    return re.sub(r"\b(mod \d+|udp|sctp|tcp(?! reset))\b", "#", rule)
-
-
-def shapes() -> list[str]:
-    chains = userspace_tracer("node-1", SETTINGS).tables["ip", TABLE_NAME].chains
-    found = {shape(rule) for name, rules in chains.items() if name not in FOR_INVALID for rule in rules}
-    return sorted(each for each in found if not each.startswith(UNSEEN))
 
 
 @pytest.fixture(scope="module")
@@ -127,20 +116,14 @@ def noticed(nodes: Nodes) -> Callable[[Change], bool]:
     """Whether any row fails once every node has been changed so."""
 
     def check(change: Change) -> bool:
-        changed = {node: change(tracer) for node, tracer in nodes.items()}
-        return any(case.judge(answers(changed, case), "userspace") for case in SHARP)
+        wrong = {node: change(tracer) for node, tracer in nodes.items()}
+        return any(case.judge(answers(wrong, case), "userspace") for case in SHARP)
 
     return check
 
 
-def with_rules(change: Callable[[list[str]], list[str]]) -> Change:
-    return lambda tracer: replace(
-        tracer,
-        tables={
-            key: replace(table, chains={name: change(rules) for name, rules in table.chains.items()})
-            for key, table in tracer.tables.items()
-        },
-    )
+def with_rules(change: RuleChange) -> Change:
+    return lambda tracer: replace(tracer, tables=changed(tracer.tables, change))
 
 
 def with_listeners(change: Callable[[Listener], Listener]) -> Change:
@@ -150,11 +133,11 @@ def with_listeners(change: Callable[[Listener], Listener]) -> Change:
 
 
 def _backends(listener: Listener, change: Callable[[Backend], Backend | None]) -> Listener:
-    changed = (change(backend) for backend in listener.backends)
-    return msgspec.structs.replace(listener, backends=tuple(b for b in changed if b is not None))
+    new = (change(backend) for backend in listener.backends)
+    return msgspec.structs.replace(listener, backends=tuple(b for b in new if b is not None))
 
 
-@pytest.mark.parametrize("wanted", shapes(), ids=lambda text: text[:90])
+@pytest.mark.parametrize("wanted", shapes(RULES, UNSEEN), ids=lambda text: text[:90])
 def test_a_rule_that_is_missing_is_noticed(noticed: Callable[[Change], bool], wanted: str) -> None:
     assert noticed(with_rules(lambda rules: [rule for rule in rules if shape(rule) != wanted]))
 
