@@ -123,7 +123,13 @@ class Transport:
                 server_hostname=self.config.tls_server_name,
                 max_msg_size=0,
             ) as connection:
-                yield WebSocket(connection)
+                # aiohttp forgets it on closing, and TLS would wait for the peer's farewell.
+                transport = _transport(connection._response)
+                try:
+                    yield WebSocket(connection)
+                finally:
+                    await connection.close()
+                    _abort(transport)
         except aiohttp.WSServerHandshakeError as error:
             raise error_from_answer(error.status, b"", None) from error
         except (aiohttp.ClientError, OSError) as error:
@@ -283,14 +289,21 @@ async def _raise_for_status(answer: aiohttp.ClientResponse) -> None:
 
 def _hang_up(answer: aiohttp.ClientResponse) -> None:
     """Unless the answer came to its end, the connection is of no more use: don't wait for a farewell."""
-    transport = answer.connection.transport if answer.connection else None
+    _abort(_transport(answer))
+
+
+def _transport(answer: aiohttp.ClientResponse) -> asyncio.Transport | None:
+    return answer.connection.transport if answer.connection else None
+
+
+def _abort(transport: asyncio.Transport | None) -> None:
     if transport:
         transport.abort()
 
 
 def _detect_dead_peer(answer: aiohttp.ClientResponse) -> None:
     """A watch may be silent for minutes; only keep-alive probes tell that from a vanished server."""
-    transport = answer.connection.transport if answer.connection else None
+    transport = _transport(answer)
     sock = transport.get_extra_info("socket") if transport else None
     if sock is None or sock.family == socket.AF_UNIX:
         return
