@@ -12,7 +12,8 @@ import pytest
 from fairway.api.resources import NODES
 from fairway.client import ApiError, Client, KubeConfig
 from tests.netns.agent_under_test import Cluster, create_account
-from tests.netns.node_under_test import clean_up, node_namespace, until
+from tests.netns.node_under_test import Node, clean_up, node_namespace, until
+from tests.netns.topology import TARGET, Network, network
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -49,3 +50,32 @@ async def client(cluster: Cluster) -> AsyncIterator[Client]:
         await create_account(opened)
         cluster.start_agent()
         yield opened
+
+
+@pytest.fixture(scope="module")
+def images(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("images")
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Iterator[Path]:
+    with node_namespace():
+        yield tmp_path
+        asyncio.run(clean_up(tmp_path))
+
+
+@pytest.fixture
+async def node(data: Path, images: Path) -> AsyncIterator[Node]:
+    async with Node(data, images).running() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def net() -> Iterator[Network]:
+    """Two nodes, each with two Pods that answer on a port."""
+    with network() as built:
+        for _ in range(2):
+            node = built.add_node()
+            for letter in "ab":
+                built.add_pod(node, f"web-{node.number}{letter}", TARGET)
+        yield built

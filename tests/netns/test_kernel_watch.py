@@ -66,6 +66,16 @@ def test_too_many_changes_to_be_told_count_as_a_change_and_the_next_ones_are_tol
         assert watch.was_touched()
 
 
+def test_a_pause_hears_nothing_and_after_it_changes_are_told_again(
+    space: Namespace, watch: TableWatch
+) -> None:
+    with watch.paused():
+        space.command("nft", "add", "table", "ip", "fairway-proxy")
+    assert not watch.was_touched()
+    space.command("nft", "add", "chain", "ip", "fairway-proxy", "c")
+    assert watch.was_touched()
+
+
 def test_traces_of_all_packet_filters_are_seen(space: Namespace) -> None:
     assert space.run(traces).chains == frozenset()
     space.command("nft", "add", "table", "ip", "fairway-proxy")

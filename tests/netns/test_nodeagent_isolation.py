@@ -6,13 +6,10 @@ import asyncio
 import json
 import os
 import signal
-from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from tests.netns.node_under_test import Node, clean_up, node_namespace, process_exists, traces, until
+from tests.netns.node_under_test import Node, process_exists, traces, until
 
 WAITS = "trap 'exit 0' TERM; while :; do sleep 1000 & wait; done"
 FILTERED, UNFILTERED = "Seccomp:\t2\n", "Seccomp:\t0\n"
@@ -20,24 +17,6 @@ FILTERED, UNFILTERED = "Seccomp:\t2\n", "Seccomp:\t0\n"
 
 def waiting(name: str = "main", **security: Any) -> dict[str, Any]:
     return {"name": name, "image": "busybox", "command": ["sh", "-c", WAITS], "securityContext": security}
-
-
-@pytest.fixture(scope="module")
-def images(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("images")
-
-
-@pytest.fixture
-def data(tmp_path: Path) -> Iterator[Path]:
-    with node_namespace():
-        yield tmp_path
-        asyncio.run(clean_up(tmp_path))
-
-
-@pytest.fixture
-async def node(data: Path, images: Path) -> AsyncIterator[Node]:
-    async with Node(data, images).running() as running:
-        yield running
 
 
 async def refused(node: Node, pod: str, *command: str) -> bool:

@@ -3,31 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
-import pytest
-
-from tests.netns.node_under_test import Node, clean_up, node_namespace, until
+from tests.netns.node_under_test import Node, until
 from tests.netns.test_nodeagent_pods import SLEEPER, shell
-
-
-@pytest.fixture(scope="module")
-def images(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("images")
-
-
-@pytest.fixture
-def data(tmp_path: Path) -> Iterator[Path]:
-    with node_namespace():
-        yield tmp_path
-        asyncio.run(clean_up(tmp_path))
-
-
-@pytest.fixture
-async def node(data: Path, images: Path) -> AsyncIterator[Node]:
-    async with Node(data, images).running() as running:
-        yield running
 
 
 def terminated(node: Node, name: str) -> dict[str, object]:

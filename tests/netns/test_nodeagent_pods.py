@@ -6,12 +6,10 @@ import asyncio
 import os
 import signal
 import time
-from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
 import msgspec
-import pytest
 
 from fairway.kernel import namespaces
 from fairway.nodeagent.network.pod_network import BRIDGE, names_for
@@ -22,7 +20,6 @@ from tests.netns.node_under_test import (
     command_lines,
     hardware_address,
     http_get,
-    node_namespace,
     process_exists,
     traces,
     until,
@@ -45,24 +42,6 @@ def as_reported(pod: Pod, status: dict[str, Any]) -> Pod:
     return msgspec.structs.replace(
         pod, status=msgspec.convert(status | {"conditions": conditions}, PodStatus)
     )
-
-
-@pytest.fixture(scope="module")
-def images(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("images")
-
-
-@pytest.fixture
-def data(tmp_path: Path) -> Iterator[Path]:
-    with node_namespace():
-        yield tmp_path
-        asyncio.run(clean_up(tmp_path))
-
-
-@pytest.fixture
-async def node(data: Path, images: Path) -> AsyncIterator[Node]:
-    async with Node(data, images).running() as running:
-        yield running
 
 
 async def test_a_pod_answers_on_its_own_address_with_its_own_name(node: Node) -> None:

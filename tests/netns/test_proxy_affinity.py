@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import pytest
 
 from .proxy_nodes import Fleet
-from .test_proxy_traffic import TARGET, VIP, VIP6, name, pods, spec
-from .topology import Network, Pod, network, tcp, udp
+from .topology import TARGET, Network, Pod, network, tcp, udp
+from .web_service import VIP, VIP6, name, spec
 
 
 @pytest.fixture(scope="module")
@@ -39,18 +39,18 @@ def sticky(fleet: Fleet, chosen: list[Pod], seconds: int = 60, protocol: str = "
 
 @pytest.mark.parametrize("vip", [VIP, VIP6])
 def test_a_client_comes_back_to_the_same_endpoint(net: Network, fleet: Fleet, vip: str) -> None:
-    sticky(fleet, pods(net))
+    sticky(fleet, net.pods)
     assert len({tcp(net.client, vip, 80) for _ in range(12)}) == 1
 
 
 @pytest.mark.parametrize("vip", [VIP, VIP6])
 def test_affinity_holds_for_udp(net: Network, fleet: Fleet, vip: str) -> None:
-    sticky(fleet, pods(net), protocol="UDP")
+    sticky(fleet, net.pods, protocol="UDP")
     assert len({udp(net.client, vip, 80) for _ in range(12)}) == 1
 
 
 def test_other_clients_are_spread(net: Network, fleet: Fleet) -> None:
-    sticky(fleet, pods(net))
+    sticky(fleet, net.pods)
     clients = [f"172.30.96.{100 + number}" for number in range(40)]
     net.client.ip(*(f"addr replace {client}/24 dev eth0" for client in clients))
     assert len({name(tcp(net.client, VIP, 80, client)) for client in clients}) > 2
@@ -59,7 +59,7 @@ def test_other_clients_are_spread(net: Network, fleet: Fleet) -> None:
 def test_affinity_holds_for_node_ports_whichever_address_of_the_node_is_used(
     net: Network, fleet: Fleet
 ) -> None:
-    sticky(fleet, pods(net), type="NodePort", nodePort=30061)
+    sticky(fleet, net.pods, type="NodePort", nodePort=30061)
     addresses = [net.nodes[0].ip, "10.244.1.1"]
     assert len({name(tcp(net.client, address, 30061)) for address in addresses * 6}) == 1
 
@@ -67,12 +67,12 @@ def test_affinity_holds_for_node_ports_whichever_address_of_the_node_is_used(
 def test_only_the_clients_of_an_endpoint_that_goes_move_on_and_they_do_at_once(
     net: Network, fleet: Fleet
 ) -> None:
-    sticky(fleet, pods(net))
+    sticky(fleet, net.pods)
     clients = [f"172.30.96.{150 + number}" for number in range(20)]
     net.client.ip(*(f"addr replace {client}/24 dev eth0" for client in clients))
     before = {client: name(tcp(net.client, VIP, 80, client)) for client in clients}
     gone = before[clients[0]]
-    fleet.endpoints("web", [pod for pod in pods(net) if pod.name != gone], TARGET)
+    fleet.endpoints("web", [pod for pod in net.pods if pod.name != gone], TARGET)
     after = {client: name(tcp(net.client, VIP, 80, client)) for client in clients}
     assert gone not in after.values()
     assert all(after[client] == at for client, at in before.items() if at != gone)
@@ -81,7 +81,7 @@ def test_only_the_clients_of_an_endpoint_that_goes_move_on_and_they_do_at_once(
 
 
 def test_a_client_is_free_again_after_the_timeout_but_each_use_renews_it(net: Network, fleet: Fleet) -> None:
-    sticky(fleet, pods(net), seconds=2)
+    sticky(fleet, net.pods, seconds=2)
     assert any(stays_by_renewals(net) for _ in range(10)), "the machine is too busy to come in time"
     seen = set()
     for _ in range(4):
@@ -106,7 +106,7 @@ def stays_by_renewals(net: Network) -> bool:
 
 
 def test_affinity_survives_a_restart_of_the_proxy(net: Network, fleet: Fleet) -> None:
-    sticky(fleet, pods(net))
+    sticky(fleet, net.pods)
     first = tcp(net.client, VIP, 80)
     for _ in range(8):
         fleet.proxies[0].restart()
@@ -114,7 +114,7 @@ def test_affinity_survives_a_restart_of_the_proxy(net: Network, fleet: Fleet) ->
 
 
 def test_the_packet_priority_used_on_the_way_is_wiped(net: Network, fleet: Fleet) -> None:
-    sticky(fleet, pods(net))
+    sticky(fleet, net.pods)
     node = net.nodes[0].namespace
     node.command(
         "nft",
@@ -141,7 +141,7 @@ def test_the_packet_priority_used_on_the_way_is_wiped(net: Network, fleet: Fleet
 
 def test_affinity_and_round_robin_go_together(net: Network, fleet: Fleet) -> None:
     fleet.settings(round_robin=True)
-    sticky(fleet, pods(net)[:3])
+    sticky(fleet, net.pods[:3])
     clients = [f"172.30.96.{200 + number}" for number in range(3)]
     net.client.ip(*(f"addr replace {client}/24 dev eth0" for client in clients))
     first = [name(tcp(net.client, VIP, 80, client)) for client in clients]
@@ -150,7 +150,7 @@ def test_affinity_and_round_robin_go_together(net: Network, fleet: Fleet) -> Non
 
 
 def test_external_policy_local_keeps_affinity_among_local_endpoints(net: Network, fleet: Fleet) -> None:
-    sticky(fleet, pods(net), type="NodePort", nodePort=30061, externalTrafficPolicy="Local")
+    sticky(fleet, net.pods, type="NodePort", nodePort=30061, externalTrafficPolicy="Local")
     answers = {tcp(net.client, net.nodes[0].ip, 30061) for _ in range(10)}
     assert len(answers) == 1
     assert answers.pop().split()[1] == net.client_ip

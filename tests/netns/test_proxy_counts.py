@@ -1,6 +1,6 @@
 """Connections and bytes by Service, counted in every mode that this kernel has, with real packets.
 
-The ipvs mode is checked in user-mode Linux (`tests/uml/ipvs_checks.py`).
+The ipvs mode is checked in user-mode Linux (`tests/uml/checks_counting.py`).
 """
 
 from __future__ import annotations

@@ -1,79 +1,31 @@
-"""Whatever happens to Services, step by step the kernel gets to where a fresh start would have brought it."""
+"""Whatever happens to Services, step by step the kernel gets to where a fresh start would have brought it.
+
+The ipvs mode does so in user-mode Linux (`tests/uml/checks_histories.py`).
+"""
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
-from fairway.kernel import namespaces
 from fairway.proxy import modes
-from fairway.proxy.changes import Tracker
-from fairway.proxy.programming import Changes, Mode
-from fairway.proxy.settings import Settings
-from fairway.proxy.topology import Place
-from tests.behaviour.histories import History, Step, beginnings, histories
+from tests.behaviour.histories import Step, beginnings, histories
 
-from .behaviour.kernel_state import state
-from .topology import Namespace
+from .proxy_benches import Bench, assert_steps_lead_where_a_fresh_start_leads
 
-T = TypeVar("T")
 HERE = [mode for mode in modes.MODES if mode != "ipvs"]
-SETTINGS = Settings(
-    cluster_cidrs=("10.244.0.0/16", "fd00:244::/32"),
-    service_ranges=("10.96.0.0/16", "fd00:96::/112"),
-    node_ips=("172.30.96.11", "fd00:30::11"),
-)
-
-
-class Bench:
-    """A node for trying a mode on: nothing but a namespace, and a thread that lives in it."""
-
-    def __init__(self, label: str) -> None:
-        self.namespace = Namespace(label)
-        self.namespace.ip(
-            "link add eth0 type veth peer name eth1",
-            "addr add 172.30.96.11/24 dev eth0",
-            "addr add fd00:30::11/64 dev eth0 nodad",
-            "link set eth0 up",
-            "link set eth1 up",
-        )
-        self._worker = ThreadPoolExecutor(1, label, namespaces.enter_path, (self.namespace.path,))
-
-    def run(self, work: Callable[[], T]) -> T:
-        return self._worker.submit(work).result()
-
-    @contextlib.contextmanager
-    def opened(self, mode: str) -> Iterator[Mode[Settings]]:
-        with contextlib.ExitStack() as stack:
-            made = self.run(lambda: stack.enter_context(modes.opened(mode, SETTINGS, "n1")))
-            try:
-                yield made
-            finally:
-                self.run(stack.close)
-
-    def synchronise_anew(self, mode: str, changes: Changes) -> None:
-        """As a proxy does that has just been started, over whatever an earlier one has left."""
-        with self.opened(mode) as fresh:
-            self.run(lambda: fresh.synchronise(changes))
-
-    def close(self) -> None:
-        with self.opened("userspace") as relayed:
-            self.run(relayed.remove)  # its relay outlives whoever started it
-        self._worker.shutdown()
-        self.namespace.close()
 
 
 @pytest.fixture
 def benches() -> Iterator[tuple[Bench, Bench]]:
-    first, second = Bench("steps"), Bench("fresh")
-    yield first, second
-    first.close()
-    second.close()
+    both = Bench("steps"), Bench("fresh")
+    yield both
+    for bench in both:
+        with bench.opened("userspace") as relayed:
+            bench.run(relayed.remove)  # its relay outlives whoever started it
+        bench.close()
 
 
 @pytest.mark.parametrize("mode", HERE)
@@ -88,20 +40,4 @@ def benches() -> Iterator[tuple[Bench, Bench]]:
 def test_step_by_step_leads_where_a_fresh_start_leads(
     benches: tuple[Bench, Bench], mode: str, beginning: list[Step], history: list[Step]
 ) -> None:
-    steps, fresh = benches
-    place = Place("n1", "east")
-    tracker, everything = Tracker(place), Tracker(place)
-    told = History(tracker, everything)
-    for step in beginning:
-        told.take(step)
-    with steps.opened(mode) as stepping:
-        steps.run(lambda: stepping.synchronise(tracker.take()))
-        for step in history:
-            told.take(step)
-            changes = tracker.take()
-            steps.run(lambda changes=changes: stepping.apply(changes))  # type: ignore[misc]
-            assert steps.run(stepping.is_intact)
-            everything.all_changed()
-            fresh.synchronise_anew(mode, everything.take())
-            assert state(mode, steps.namespace) == state(mode, fresh.namespace)
-        steps.run(stepping.remove)
+    assert_steps_lead_where_a_fresh_start_leads(mode, benches, beginning, history)

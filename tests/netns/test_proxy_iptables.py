@@ -24,10 +24,9 @@ from fairway.proxy.topology import Place
 
 from .proxy_cluster import Cluster, eventually
 from .proxy_nodes import SETTINGS, Fleet, NodeProxy
-from .topology import SILENCE, Namespace, Network, Node, Pod, Server, connect, network, tcp, udp
+from .topology import SILENCE, TARGET, Namespace, Network, Node, Pod, Server, connect, network, tcp, udp
 
 VIP, VIP6 = "10.96.0.80", "fd00:96::80"
-TARGET = 9376
 
 
 class IptablesProxy(NodeProxy):
@@ -66,16 +65,6 @@ class IptablesFleet(Fleet):
 
 
 @pytest.fixture(scope="module")
-def net() -> Iterator[Network]:
-    with network() as built:
-        for _ in range(2):
-            node = built.add_node()
-            for letter in "ab":
-                built.add_pod(node, f"web-{node.number}{letter}", TARGET)
-        yield built
-
-
-@pytest.fixture(scope="module")
 def _proxies(net: Network) -> Iterator[IptablesFleet]:
     fleet = IptablesFleet(net)
     yield fleet
@@ -86,10 +75,6 @@ def _proxies(net: Network) -> Iterator[IptablesFleet]:
 def fleet(_proxies: IptablesFleet) -> Iterator[IptablesFleet]:
     yield _proxies
     _proxies.reset()
-
-
-def pods(net: Network) -> list[Pod]:
-    return [pod for node in net.nodes for pod in node.pods]
 
 
 def web(fleet: Fleet, chosen: list[Pod], protocol: str = "TCP", **more: Any) -> None:
@@ -104,7 +89,7 @@ def saved(node: Node) -> str:
 
 @pytest.mark.parametrize("vip", [VIP, VIP6])
 def test_endpoints_are_equally_likely(net: Network, fleet: Fleet, vip: str) -> None:
-    web(fleet, pods(net))
+    web(fleet, net.pods)
     client = net.nodes[0].pods[0].namespace
     names = Counter(tcp(client, vip, 80).split()[0] for _ in range(400))
     assert set(names) == {"web-1a", "web-1b", "web-2a", "web-2b"}
@@ -136,11 +121,11 @@ def test_policy_local_keeps_the_clients_address_and_drops_where_no_endpoint_is(
 
 
 def test_a_client_stays_with_its_endpoint_until_that_goes(net: Network, fleet: Fleet) -> None:
-    web(fleet, pods(net), sessionAffinity="ClientIP")
+    web(fleet, net.pods, sessionAffinity="ClientIP")
     client = net.nodes[0].pods[0].namespace
     names = {tcp(client, VIP, 80).split()[0] for _ in range(15)}
     assert len(names) == 1
-    fleet.endpoints("web", [pod for pod in pods(net) if pod.name not in names], TARGET)
+    fleet.endpoints("web", [pod for pod in net.pods if pod.name not in names], TARGET)
     moved = {tcp(client, VIP, 80).split()[0] for _ in range(15)}
     assert len(moved) == 1
     assert moved != names
@@ -218,7 +203,7 @@ def test_established_connections_survive_a_restart_and_a_removed_service(net: Ne
 def test_what_someone_else_removes_is_noticed_and_put_back(
     net: Network, fleet: Fleet, command: list[str]
 ) -> None:
-    web(fleet, pods(net))
+    web(fleet, net.pods)
     proxy, space = fleet.proxies[0], net.nodes[0].namespace
     before = saved_rules(net.nodes[0])
     assert proxy.applier.is_intact()
@@ -237,7 +222,7 @@ def saved_rules(node: Node) -> set[str]:
 def test_health_checks_come_through_a_firewall_that_lets_in_nothing_else(net: Network, fleet: Fleet) -> None:
     checked, other = 31900, 31901
     spec = {"type": "LoadBalancer", "externalTrafficPolicy": "Local", "healthCheckNodePort": checked}
-    web(fleet, pods(net), **spec)
+    web(fleet, net.pods, **spec)
     node = net.nodes[0]
     servers = [Server(node.namespace, "node", port) for port in (checked, other)]
     drop = ("INPUT", "-p", "tcp", "-j", "DROP")
@@ -256,7 +241,7 @@ def test_health_checks_come_through_a_firewall_that_lets_in_nothing_else(net: Ne
 
 
 def test_removing_leaves_rules_of_others(net: Network, fleet: Fleet) -> None:
-    web(fleet, pods(net))
+    web(fleet, net.pods)
     space = net.nodes[0].namespace
     space.command("iptables", "-A", "INPUT", "-s", "192.0.2.99", "-j", "ACCEPT")
     fleet.proxies[0].applier.remove()
@@ -277,7 +262,7 @@ def test_hostnames_by_the_book(net: Network, fleet: Fleet, classic: bool) -> Non
     fleet.put(
         "hostnames", {"clusterIP": VIP, "clusterIPs": [VIP], "ports": [{"port": 80, "targetPort": TARGET}]}
     )
-    fleet.endpoints("hostnames", pods(net)[:3], TARGET)
+    fleet.endpoints("hostnames", net.pods[:3], TARGET)
     text = saved(net.nodes[0])
     jump = re.search(rf"-A KUBE-SERVICES -d {VIP}/32 -p tcp .*--dport 80 -j (KUBE-SVC-\w{{16}})\n", text)
     assert jump
@@ -286,7 +271,7 @@ def test_hostnames_by_the_book(net: Network, fleet: Fleet, classic: bool) -> Non
     choices = re.findall(rf"-A {jump.group(1)} (.*) -j (KUBE-SEP-\w{{16}})\n", text)
     chances = [re.findall(r"statistic --mode random --probability ([\d.]+)", match) for match, _ in choices]
     assert [[round(float(p), 4) for p in chance] for chance in chances] == [[0.3333], [0.5], []]
-    for pod, (_, endpoint) in zip(pods(net)[:3], choices, strict=True):
+    for pod, (_, endpoint) in zip(net.pods[:3], choices, strict=True):
         hairpin, translation = re.findall(rf"-A {endpoint} (.*)\n", text)
         assert hairpin.startswith(f"-s {pod.ip}/32 ")
         assert hairpin.endswith("-j KUBE-MARK-MASQ")
@@ -298,7 +283,7 @@ def test_hostnames_by_the_book(net: Network, fleet: Fleet, classic: bool) -> Non
 
 
 def test_a_virtual_ip_does_not_answer_ping(net: Network, fleet: Fleet) -> None:
-    web(fleet, pods(net))
+    web(fleet, net.pods)
     client = net.nodes[0].pods[0].namespace
     assert answers_ping(client, net.nodes[0].ip)
     assert not answers_ping(client, VIP)

@@ -9,10 +9,9 @@ import pytest
 
 from .packets import SCTP, Segment, raw, sctp_init, sctp_ports, segment, tcp_segment
 from .proxy_nodes import Fleet
-from .topology import Namespace, Network, Pod, connect, network
+from .topology import TARGET, Namespace, Network, Pod, connect, network
 
 VIP = "10.96.0.80"
-TARGET = 9376
 
 
 @pytest.fixture(scope="module")

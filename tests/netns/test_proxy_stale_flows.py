@@ -9,8 +9,8 @@ from contextlib import contextmanager
 import pytest
 
 from .proxy_nodes import Fleet
-from .test_proxy_traffic import TARGET, VIP, VIP6, name, spec
-from .topology import Namespace, Network, network
+from .topology import TARGET, Namespace, Network, network
+from .web_service import VIP, VIP6, name, spec
 
 
 @pytest.fixture(scope="module")

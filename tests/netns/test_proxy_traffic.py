@@ -9,20 +9,8 @@ from typing import Any
 import pytest
 
 from .proxy_nodes import Fleet
-from .topology import Network, Pod, connect, network, refused_at_once, tcp, udp
-
-VIP, VIP6 = "10.96.0.80", "fd00:96::80"
-TARGET = 9376
-
-
-@pytest.fixture(scope="module")
-def net() -> Iterator[Network]:
-    with network() as built:
-        for _ in range(2):
-            node = built.add_node()
-            for letter in "ab":
-                built.add_pod(node, f"web-{node.number}{letter}", TARGET)
-        yield built
+from .topology import TARGET, Network, connect, refused_at_once, tcp, udp
+from .web_service import VIP, VIP6, name, seen, spec, web
 
 
 @pytest.fixture(scope="module")
@@ -38,33 +26,10 @@ def fleet(_proxies: Fleet) -> Iterator[Fleet]:
     _proxies.reset()
 
 
-def pods(net: Network) -> list[Pod]:
-    return [pod for node in net.nodes for pod in node.pods]
-
-
-def spec(port: int = 80, protocol: str = "TCP", **more: Any) -> dict[str, Any]:
-    node_port = {"nodePort": more.pop("nodePort")} if "nodePort" in more else {}
-    entry = {"port": port, "protocol": protocol, "targetPort": TARGET} | node_port
-    return {"clusterIP": VIP, "clusterIPs": [VIP, VIP6], "ports": [entry]} | more
-
-
-def web(fleet: Fleet, chosen: list[Pod], protocol: str = "TCP", **more: Any) -> None:
-    fleet.put("web", spec(protocol=protocol, **more))
-    fleet.endpoints("web", chosen, TARGET, protocol)
-
-
-def seen(answer: str) -> str:
-    return answer.split()[1]
-
-
-def name(answer: str) -> str:
-    return answer.split()[0]
-
-
 @pytest.mark.parametrize("vip", [VIP, VIP6])
 @pytest.mark.parametrize("ask", [tcp, udp])
 def test_every_endpoint_is_reached_by_the_cluster_ip(net: Network, fleet: Fleet, vip: str, ask: Any) -> None:
-    web(fleet, pods(net), "TCP" if ask is tcp else "UDP")
+    web(fleet, net.pods, "TCP" if ask is tcp else "UDP")
     client = net.nodes[0].pods[0]
     names = Counter(name(ask(client.namespace, vip, 80)) for _ in range(60))
     assert set(names) == {"web-1a", "web-1b", "web-2a", "web-2b"}
@@ -221,7 +186,7 @@ def test_three_connections_in_a_row_reach_three_endpoints_by_round_robin(
     net: Network, fleet: Fleet, vip: str
 ) -> None:
     fleet.settings(round_robin=True)
-    web(fleet, pods(net)[:3])
+    web(fleet, net.pods[:3])
     client = net.nodes[1].pods[1].namespace
     for _ in range(3):
         assert len({name(tcp(client, vip, 80)) for _ in range(3)}) == 3
@@ -229,9 +194,9 @@ def test_three_connections_in_a_row_reach_three_endpoints_by_round_robin(
 
 def test_services_take_turns_on_their_own_by_round_robin(net: Network, fleet: Fleet) -> None:
     fleet.settings(round_robin=True)
-    web(fleet, pods(net)[:2])
+    web(fleet, net.pods[:2])
     fleet.put("other", spec() | {"clusterIP": "10.96.0.81", "clusterIPs": ["10.96.0.81"]})
-    fleet.endpoints("other", pods(net)[:2], TARGET)
+    fleet.endpoints("other", net.pods[:2], TARGET)
     client = net.nodes[1].pods[1].namespace
     first, second = [], []
     for _ in range(4):
@@ -243,7 +208,7 @@ def test_services_take_turns_on_their_own_by_round_robin(net: Network, fleet: Fl
 
 
 def test_an_established_connection_survives_a_restart_of_the_proxy(net: Network, fleet: Fleet) -> None:
-    web(fleet, pods(net))
+    web(fleet, net.pods)
     with connect(net.client, VIP, 80) as connection:
         assert connection.recv(100)
         for proxy in fleet.proxies:
@@ -253,14 +218,14 @@ def test_an_established_connection_survives_a_restart_of_the_proxy(net: Network,
 
 
 def test_no_connection_fails_while_the_proxy_restarts_again_and_again(net: Network, fleet: Fleet) -> None:
-    web(fleet, pods(net))
+    web(fleet, net.pods)
     for _ in range(30):
         fleet.proxies[0].restart()
         assert tcp(net.client, VIP, 80)
 
 
 def test_removing_leaves_no_trace(net: Network, fleet: Fleet) -> None:
-    web(fleet, pods(net), type="NodePort", nodePort=30061)
+    web(fleet, net.pods, type="NodePort", nodePort=30061)
     fleet.proxies[0].applier.remove()
     left = net.nodes[0].namespace.command("nft", "list", "ruleset")
     fleet.proxies[0].restart()

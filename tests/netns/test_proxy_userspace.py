@@ -18,21 +18,21 @@ import pytest
 
 from fairway.proxy.userspace import channel, messages
 
-from .topology import SILENCE, Namespace, Network, Pod, Server, connect, network, refused_at_once, tcp, udp
+from .topology import (
+    SILENCE,
+    TARGET,
+    Namespace,
+    Network,
+    Pod,
+    Server,
+    connect,
+    refused_at_once,
+    tcp,
+    udp,
+)
 from .userspace_nodes import UserspaceFleet
 
 VIP, VIP6 = "10.96.0.80", "fd00:96::80"
-TARGET = 9376
-
-
-@pytest.fixture(scope="module")
-def net() -> Iterator[Network]:
-    with network() as built:
-        for _ in range(2):
-            node = built.add_node()
-            for letter in "ab":
-                built.add_pod(node, f"web-{node.number}{letter}", TARGET)
-        yield built
 
 
 @pytest.fixture(scope="module")
@@ -46,10 +46,6 @@ def _proxies(net: Network) -> Iterator[UserspaceFleet]:
 def fleet(_proxies: UserspaceFleet) -> Iterator[UserspaceFleet]:
     yield _proxies
     _proxies.reset()
-
-
-def pods(net: Network) -> list[Pod]:
-    return [pod for node in net.nodes for pod in node.pods]
 
 
 def web(fleet: UserspaceFleet, chosen: list[Pod], protocol: str = "TCP", **more: Any) -> None:
@@ -66,9 +62,9 @@ def name(answer: str) -> str:
 @pytest.mark.parametrize("vip", [VIP, VIP6])
 @pytest.mark.parametrize("ask", [tcp, udp])
 def test_clients_are_served_in_exact_turn(net: Network, fleet: UserspaceFleet, vip: str, ask: Any) -> None:
-    web(fleet, pods(net)[:3], "TCP" if ask is tcp else "UDP")
+    web(fleet, net.pods[:3], "TCP" if ask is tcp else "UDP")
     client = net.nodes[0].pods[1].namespace
-    for pod in pods(net)[:3]:
+    for pod in net.pods[:3]:
         # A neighbour that isn't known yet may take longer than the relay waits for a backend.
         tcp(net.nodes[0].namespace, pod.ip if vip == VIP else pod.ip6, TARGET)
     turn = [name(ask(client, vip, 80)) for _ in range(9)]
@@ -77,12 +73,12 @@ def test_clients_are_served_in_exact_turn(net: Network, fleet: UserspaceFleet, v
 
 
 def test_a_backend_that_refuses_is_passed_over(net: Network, fleet: UserspaceFleet) -> None:
-    web(fleet, pods(net)[:2])
+    web(fleet, net.pods[:2])
     fleet.put("web", {"clusterIP": VIP, "ports": [{"port": 80, "targetPort": TARGET}]})
-    dead = pods(net)[2]
+    dead = net.pods[2]
     dead.server.close()
     try:
-        fleet.endpoints("web", pods(net)[:3], TARGET)
+        fleet.endpoints("web", net.pods[:3], TARGET)
         turn = [name(tcp(net.client, VIP, 80)) for _ in range(8)]
         assert turn == turn[:2] * 4
         assert set(turn) == {"web-1a", "web-1b"}
@@ -92,7 +88,7 @@ def test_a_backend_that_refuses_is_passed_over(net: Network, fleet: UserspaceFle
 
 def test_a_service_whose_backends_all_refuse_resets_its_clients(net: Network, fleet: UserspaceFleet) -> None:
     fleet.put("web", {"clusterIP": VIP, "ports": [{"port": 80, "targetPort": 1}]})
-    fleet.endpoints("web", pods(net)[:2], 1)
+    fleet.endpoints("web", net.pods[:2], 1)
     with pytest.raises(ConnectionResetError):
         tcp(net.client, VIP, 80)
 
@@ -135,13 +131,13 @@ def test_a_client_with_affinity_stays_until_its_backend_goes(
     net: Network, fleet: UserspaceFleet, ask: Any
 ) -> None:
     protocol = "TCP" if ask is tcp else "UDP"
-    web(fleet, pods(net), protocol, sessionAffinity="ClientIP")
+    web(fleet, net.pods, protocol, sessionAffinity="ClientIP")
     first = {name(ask(net.client, VIP, 80)) for _ in range(8)}
     assert len(first) == 1
     for proxy in fleet.proxies:
         proxy.restart()
     assert {name(ask(net.client, VIP, 80)) for _ in range(4)} == first
-    fleet.endpoints("web", [pod for pod in pods(net) if pod.name not in first], TARGET, protocol)
+    fleet.endpoints("web", [pod for pod in net.pods if pod.name not in first], TARGET, protocol)
     second = {name(ask(net.client, VIP, 80)) for _ in range(8)}
     assert len(second) == 1
     assert second != first
@@ -149,7 +145,7 @@ def test_a_client_with_affinity_stays_until_its_backend_goes(
 
 @pytest.mark.parametrize("vip", [VIP, VIP6])
 def test_without_endpoints_clients_are_refused_at_once(net: Network, fleet: UserspaceFleet, vip: str) -> None:
-    web(fleet, pods(net))
+    web(fleet, net.pods)
     name(tcp(net.client, vip, 80))
     web(fleet, [])
     for where in (net.nodes[0].pods[0].namespace, net.nodes[0].namespace, net.client):
@@ -214,7 +210,7 @@ def test_a_node_port_is_served_on_localhost_of_the_node(net: Network, fleet: Use
 
 
 def test_the_relay_s_own_ports_are_closed_to_strangers(net: Network, fleet: UserspaceFleet) -> None:
-    web(fleet, pods(net))
+    web(fleet, net.pods)
     net.client.ip("route replace 169.254.96.0/24 via 172.30.96.11")
     name(tcp(net.client, VIP, 80))
     relay = next(iter(fleet.proxies[0].applier._bound.values()))
@@ -224,7 +220,7 @@ def test_the_relay_s_own_ports_are_closed_to_strangers(net: Network, fleet: User
 
 
 def test_a_relay_that_dies_is_replaced(net: Network, fleet: UserspaceFleet) -> None:
-    web(fleet, pods(net))
+    web(fleet, net.pods)
     proxy = fleet.proxies[0]
     assert proxy.applier.is_intact()
     os.kill(relay_processes(proxy.node.namespace)[0], signal.SIGKILL)
@@ -234,7 +230,7 @@ def test_a_relay_that_dies_is_replaced(net: Network, fleet: UserspaceFleet) -> N
     assert not proxy.applier.is_intact()
     proxy.applier.synchronise({})
     assert proxy.applier.is_intact()
-    assert {name(tcp(net.client, VIP, 80)) for _ in range(4)} == {pod.name for pod in pods(net)}
+    assert {name(tcp(net.client, VIP, 80)) for _ in range(4)} == {pod.name for pod in net.pods}
 
 
 def test_a_relay_of_another_version_makes_room_and_ends_with_its_last_connection(
@@ -260,7 +256,7 @@ def test_a_relay_of_another_version_makes_room_and_ends_with_its_last_connection
 
 def test_the_relay_listens_to_no_other_user(net: Network, fleet: UserspaceFleet) -> None:
     """Another user on the node could otherwise lead everyone's traffic to himself."""
-    web(fleet, pods(net))
+    web(fleet, net.pods)
     program = (
         "import socket, sys\n"
         "s = socket.socket(socket.AF_UNIX)\n"
@@ -282,7 +278,7 @@ def test_the_relay_listens_to_no_other_user(net: Network, fleet: UserspaceFleet)
 
 
 def test_removal_leaves_nothing_behind(net: Network, fleet: UserspaceFleet) -> None:
-    web(fleet, pods(net))
+    web(fleet, net.pods)
     proxy, space = fleet.proxies[1], net.nodes[1].namespace
     proxy.applier.remove()
     try:

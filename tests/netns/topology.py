@@ -29,6 +29,8 @@ SERVICES_V4, SERVICES_V6 = "10.96.0.0/16", "fd00:96::/112"
 PODS_V4, PODS_V6 = "10.244.0.0/16", "fd00:244::/32"
 # Answers come from threads, which a busy machine keeps waiting; handshakes and drops are the kernel's.
 PATIENCE, SILENCE = 30.0, 3.0
+# What Pods answer on, unless a test says otherwise.
+TARGET = 9376
 _counter = iter(range(1 << 30))
 
 
@@ -41,6 +43,8 @@ class Namespace:
         self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         # Others may clean up names; the open descriptor can't be taken away.
         self.path = Path(f"/proc/{os.getpid()}/fd/{self._descriptor}")
+        # Addresses count at once: until a device is sure that nobody else has its own, packets are lost.
+        self.run(lambda: sysctl.write("net/ipv6/conf/default/accept_dad", "0"))
         self.ip("link set lo up")
 
     def run(self, work: Callable[[], T]) -> T:
@@ -146,6 +150,10 @@ class Network:
     client_ip: str
     client_ip6: str
     nodes: list[Node] = field(default_factory=list)
+
+    @property
+    def pods(self) -> list[Pod]:
+        return [pod for node in self.nodes for pod in node.pods]
 
     def add_node(self) -> Node:
         number = len(self.nodes) + 1

@@ -20,7 +20,6 @@ _ELEMENTS, _ELEMENT_KEY, _ELEMENT_DATA, _ELEMENT_EXPRESSION = 3, 1, 2, 7
 _RULE_HANDLE, _RULE_EXPRESSIONS = 3, 4
 _LIST_ENTRY, _VALUE, _VERDICT, _VERDICT_CHAIN = 1, 1, 2, 2
 _EXPRESSION_NAME, _EXPRESSION_DATA, _IMMEDIATE_DATA = 1, 2, 2
-_FAMILIES = {"ip": 2, "ip6": 10}
 # How these expressions begin: with their names. A counter's packets come last, in an attribute of kind 2.
 _COUNTER, _COUNTER_SIZE = nfnetlink.text(_EXPRESSION_NAME, "counter"), 40
 _IMMEDIATE = nfnetlink.text(_EXPRESSION_NAME, "immediate")
@@ -74,7 +73,9 @@ class KernelCounters:
             value = nfnetlink.nested(_ELEMENT_KEY, nfnetlink.attribute(_VALUE, key))
             wanted = nfnetlink.nested(_ELEMENTS, nfnetlink.nested(_LIST_ENTRY, value))
             try:
-                answer = self._socket.get(_GET_ELEMENTS, _FAMILIES[family], _named(table, name) + wanted)
+                answer = self._socket.get(
+                    _GET_ELEMENTS, nfnetlink.FAMILIES[family], _named(table, name) + wanted
+                )
             except nfnetlink.NetfilterError as error:
                 if error.errno != errno.ENOENT:
                     raise
@@ -92,7 +93,7 @@ class KernelCounters:
     def _dump(self, kind: int, family: str, attributes: bytes) -> list[bytes]:
         try:
             # Whoever counts needs no state that is consistent over all elements.
-            return self._socket.dump(kind, _FAMILIES[family], attributes, consistent=False)
+            return self._socket.dump(kind, nfnetlink.FAMILIES[family], attributes, consistent=False)
         except nfnetlink.NetfilterError as error:
             if error.errno != errno.ENOENT:
                 raise

@@ -10,11 +10,12 @@ from __future__ import annotations
 import copy
 import re
 import zlib
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from fairway.kernel.nftables import Contents, NftablesError, TransactionTooLarge
+from fairway.kernel.nftables_elements import Refill
 
 
 @dataclass
@@ -51,11 +52,18 @@ class FakeNftables:
         self._generation = 1
 
     def run(self, transaction: str) -> None:
+        if len(transaction) > self.largest:
+            raise TransactionTooLarge("asked to be small")
+        self._run(transaction)
+
+    def refill(self, refills: Iterable[Refill]) -> int:
+        self._run("\n".join(line for refill in refills for line in _as_commands(refill)))
+        return 1
+
+    def _run(self, transaction: str) -> None:
         if self.fail_next:
             self.fail_next -= 1
             raise NftablesError("asked to fail")
-        if len(transaction) > self.largest:
-            raise TransactionTooLarge("asked to be small")
         before = copy.deepcopy(self.tables)
         try:
             for line in transaction.splitlines():
@@ -198,3 +206,10 @@ class FakeNftables:
 
 def _entries(body: str) -> list[str]:
     return body.removeprefix("{ ").removesuffix(" }").split(", ")
+
+
+def _as_commands(refill: Refill) -> Iterator[str]:
+    yield f"flush set {refill.family} {refill.table} {refill.name}"
+    if refill.elements:
+        entries = [f"{key} : {value}" if value else key for key, value in refill.elements]
+        yield f"add element {refill.family} {refill.table} {refill.name} {{ {', '.join(entries)} }}"

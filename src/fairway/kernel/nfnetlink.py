@@ -12,14 +12,18 @@ import struct
 from collections.abc import Iterator
 
 _NETLINK_NETFILTER = 12
+_NETLINK, _ADD_MEMBERSHIP, _DROP_MEMBERSHIP = 270, 1, 2
 _ERROR, _DONE = 2, 3
-_REQUEST, _ACK, _DUMP = 0x1, 0x4, 0x300
+REQUEST, _ACK, _DUMP = 0x1, 0x4, 0x300
 _DUMP_INTERRUPTED = 0x10
-_NESTED = 0x8000
+NESTED = 0x8000
 _HEADER = struct.Struct("=IHHII")
 # struct nfgenmsg: family, version, resource id
-_GENERAL = struct.Struct("=BBH")
+_GENERAL = struct.Struct(">BBH")
 _BODY = _HEADER.size + _GENERAL.size
+
+
+FAMILIES = {"inet": 1, "ip": socket.AF_INET, "ip6": socket.AF_INET6}
 
 
 class NetfilterError(OSError):
@@ -30,14 +34,26 @@ class Interrupted(Exception):
     """Something changed while it was being dumped: what came is not one consistent state."""
 
 
+def opened() -> socket.socket:
+    """In the namespace of the calling thread, where it stays."""
+    kind = socket.SOCK_RAW | socket.SOCK_CLOEXEC
+    made = socket.socket(socket.AF_NETLINK, kind, _NETLINK_NETFILTER)
+    made.bind((0, 0))
+    return made
+
+
+def message(
+    kind: int, flags: int, family: int, attributes: bytes, sequence: int = 0, resource: int = 0
+) -> bytes:
+    header = _HEADER.pack(_BODY + len(attributes), kind, flags, sequence, 0)
+    return header + _GENERAL.pack(family, 0, resource) + attributes
+
+
 class Socket:
     """One conversation with netfilter, in the namespace it was opened in."""
 
     def __init__(self) -> None:
-        self._socket = socket.socket(
-            socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, _NETLINK_NETFILTER
-        )
-        self._socket.bind((0, 0))
+        self._socket = opened()
         self._socket.settimeout(10)
         self._sequence = 0
 
@@ -46,12 +62,12 @@ class Socket:
 
     def get(self, kind: int, family: int = 0, attributes: bytes = b"") -> bytes:
         """The attributes of the one answer."""
-        self._send(kind, _REQUEST, family, attributes)
+        self._send(kind, REQUEST, family, attributes)
         return next(self._answers(once=True))
 
     def order(self, kind: int, family: int = 0, attributes: bytes = b"") -> None:
         """A request that is only acknowledged."""
-        self._send(kind, _REQUEST | _ACK, family, attributes)
+        self._send(kind, REQUEST | _ACK, family, attributes)
         for _ in self._answers(once=True):
             return
 
@@ -59,7 +75,7 @@ class Socket:
         self, kind: int, family: int = 0, attributes: bytes = b"", consistent: bool = True
     ) -> list[bytes]:
         """The attributes of every message of the answer; whatever came of it if it needn't be consistent."""
-        self._send(kind, _REQUEST | _DUMP, family, attributes)
+        self._send(kind, REQUEST | _DUMP, family, attributes)
         found: list[bytes] = []
         try:
             found += self._answers(once=False)
@@ -70,8 +86,7 @@ class Socket:
 
     def _send(self, kind: int, flags: int, family: int, attributes: bytes) -> None:
         self._sequence = (self._sequence + 1) & 0xFFFFFFFF
-        header = _HEADER.pack(_BODY + len(attributes), kind, flags, self._sequence, 0)
-        self._socket.send(header + _GENERAL.pack(family, 0, 0) + attributes)
+        self._socket.send(message(kind, flags, family, attributes, self._sequence))
 
     def _answers(self, once: bool) -> Iterator[bytes]:
         """Reads to the end of a dump even if it is inconsistent, so that the next request starts clean."""
@@ -102,13 +117,18 @@ class Announcements:
     """What the kernel tells everyone in a group (NFNLGRP_…), in the namespace it was opened in."""
 
     def __init__(self, group: int, buffer: int = 1 << 17) -> None:
-        self._socket = socket.socket(
-            socket.AF_NETLINK,
-            socket.SOCK_RAW | socket.SOCK_CLOEXEC | socket.SOCK_NONBLOCK,
-            _NETLINK_NETFILTER,
-        )
+        self._socket = opened()
+        self._socket.setblocking(False)
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer)
-        self._socket.bind((0, 1 << (group - 1)))
+        self._group = group
+        self.join()
+
+    def join(self) -> None:
+        self._socket.setsockopt(_NETLINK, _ADD_MEMBERSHIP, self._group)
+
+    def leave(self) -> None:
+        """Hear nothing until it joins again."""
+        self._socket.setsockopt(_NETLINK, _DROP_MEMBERSHIP, self._group)
 
     def fileno(self) -> int:
         return self._socket.fileno()
@@ -144,7 +164,7 @@ def attribute(kind: int, value: bytes) -> bytes:
 
 
 def nested(kind: int, *attributes: bytes) -> bytes:
-    return attribute(kind | _NESTED, b"".join(attributes))
+    return attribute(kind | NESTED, b"".join(attributes))
 
 
 def text(kind: int, value: str) -> bytes:

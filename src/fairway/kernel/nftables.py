@@ -12,19 +12,22 @@ import ctypes
 import errno
 import os
 import zlib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import msgspec
 
-from fairway.kernel import nfnetlink
+from fairway.kernel import nfnetlink, nftables_elements
 from fairway.kernel.errors import KernelError
+from fairway.kernel.nfnetlink_batch import Transactions
+from fairway.kernel.nftables_elements import Refill
 
 _JSON_OUTPUT = 1 << 4
 _TERSE_OUTPUT = 1 << 11
 
-_SUBSYSTEM = 10 << 8
+_SUBSYSTEM = nftables_elements.SUBSYSTEM << 8
 _GET_RULES, _GET_ELEMENTS, _GET_GENERATION = _SUBSYSTEM | 7, _SUBSYSTEM | 13, _SUBSYSTEM | 16
 _NEW_GENERATION = _SUBSYSTEM | 15
 _GENERATION_ID, _GENERATION_THREAD = 1, 2
@@ -32,7 +35,6 @@ _ANNOUNCED = 7
 _ELEMENT_LIST = 3
 _LARGE = 1 << 18
 _TOO_LARGE = os.strerror(errno.EMSGSIZE)
-_FAMILIES = {"ip": 2, "ip6": 10, "inet": 1}
 
 
 class NftablesError(KernelError):
@@ -57,6 +59,12 @@ class Nftables(Protocol):
     def run(self, transaction: str) -> None:
         """Apply all of it or nothing."""
 
+    def refill(self, refills: Iterable[Refill]) -> int:
+        """Replace what sets hold, all of it or nothing, unless it is too large: then in several transactions.
+
+        Returns how many it took.
+        """
+
     def query(self, command: str, terse: bool = False) -> list[dict[str, Any]]:
         """The objects that a `list` command names, as nft's JSON describes them; terse: without elements."""
 
@@ -80,11 +88,21 @@ class LibNftables:
         self._library.nft_ctx_buffer_output(self._handle)
         self._library.nft_ctx_buffer_error(self._handle)
         self._socket = nfnetlink.Socket()
+        self._transactions = Transactions(nftables_elements.SUBSYSTEM)
 
     def run(self, transaction: str) -> None:
         self._call(transaction.encode(), 0)
         if len(transaction) > _LARGE:
             # libnftables used forty times the size of the text, and the C library would keep all of it.
+            self._library.malloc_trim(0)
+
+    def refill(self, refills: Iterable[Refill]) -> int:
+        requests = (request for refill in refills for request in nftables_elements.requests(refill))
+        try:
+            return self._transactions.commit(requests)
+        except nfnetlink.NetfilterError as error:
+            raise NftablesError(f"could not fill the sets: {error.strerror}") from error
+        finally:
             self._library.malloc_trim(0)
 
     def query(self, command: str, terse: bool = False) -> list[dict[str, Any]]:
@@ -110,6 +128,7 @@ class LibNftables:
             self._library.nft_ctx_free(self._handle)
             self._handle = None
             self._socket.close()
+            self._transactions.close()
 
     def _call(self, text: bytes, flags: int) -> bytes:
         if not self._handle:
@@ -152,6 +171,15 @@ class TableWatch:
             self._named = False
         return touched
 
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """What is committed meanwhile is not announced: that takes longer than the commit of a large set."""
+        self._announcements.leave()
+        try:
+            yield
+        finally:
+            self._announcements.join()
+
     def close(self) -> None:
         self._announcements.close()
 
@@ -168,7 +196,7 @@ def generation(connection: nfnetlink.Socket) -> int:
 
 
 def _contents(connection: nfnetlink.Socket, family: str, table: str, sets: Collection[str]) -> Contents:
-    number = _FAMILIES[family]
+    number = nfnetlink.FAMILIES[family]
     name = nfnetlink.text(1, table)
     rules = zlib.crc32(b"".join(connection.dump(_GET_RULES, number, name)))
     counts: dict[str, int] = {}

@@ -25,6 +25,8 @@ Changes = Mapping[str, tuple[PortState, ...]]
 S = TypeVar("S")
 T = TypeVar("T")
 S_contra = TypeVar("S_contra", contravariant=True)
+# Seconds until someone looks who has reason to.
+_UNSURE = 1.0
 
 
 class Mode(Protocol[S_contra]):
@@ -107,7 +109,7 @@ class Pace:
     burst: float = 0.02
     """A change that comes sooner than this after the last one belongs to a burst."""
     check: float = 1.0
-    """How often someone else's changes are looked for."""
+    """How often someone else's changes are looked for, unless they are told."""
     least: float = 0.0
     """The time from one programming to the next."""
     everything: float = 0.0
@@ -122,7 +124,7 @@ class Programmer(Generic[S]):
         worker: Executor,
         revision: Callable[[], int],
         reached: Callable[[int], None],
-        pace: Pace = Pace(),  # noqa: B008  (immutable)
+        pace: Pace = Pace(),
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         observer: Observer = _Nobody(),  # noqa: B008  (stateless)
@@ -172,7 +174,7 @@ class Programmer(Generic[S]):
 
     async def _until_due(self) -> None:
         try:
-            async with asyncio.timeout(self._pace.check):
+            async with asyncio.timeout(max(0.0, self._next_look() - self._clock())):
                 await self._awake.wait()
         except TimeoutError:
             return
@@ -187,8 +189,7 @@ class Programmer(Generic[S]):
         if 0 < self._pace.everything <= began - self._synchronised:
             self._must_synchronise = True
             return
-        patience = 10 * self._look if self._suspicious else self._pace.check
-        if began - self._checked < patience:
+        if began < self._next_look():
             return
         self._suspicious = False
         try:
@@ -197,11 +198,19 @@ class Programmer(Generic[S]):
             log.warning("could not look at what is programmed", error=str(error))
             intact = False
         self._checked = self._clock()
-        self._look = min(self._checked - began, self._pace.check / 10)
+        self._look = min(self._checked - began, _UNSURE / 10)
         if not intact:
             log.warning("someone else has changed what was programmed; putting it back")
             self._observer.repaired()
             self._must_synchronise = True
+
+    def _next_look(self) -> float:
+        """Nothing is told of what others do during a synchronisation, so one follows it soon."""
+        if self._suspicious:
+            return self._checked + 10 * self._look
+        if self._checked <= self._synchronised:
+            return self._synchronised + min(self._pace.check, _UNSURE)
+        return self._checked + self._pace.check
 
     async def _until_programmed(self) -> None:
         while True:

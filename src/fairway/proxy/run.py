@@ -35,6 +35,9 @@ from fairway.proxy.views import EndpointSlice, Service
 
 log = structlog.get_logger()
 
+# Seconds between looks for what others have changed, where the kernel tells of it and where it doesn't.
+_LOOK_IF_TOLD, _LOOK = 10.0, 1.0
+
 
 class ServiceCidrSpec(View, frozen=True):
     cidrs: tuple[str, ...] = ()
@@ -96,7 +99,11 @@ class _Proxy:
             worker,
             revision=lambda: self._slices.resource_version,
             reached=self._progress.reached,
-            pace=Pace(least=config.min_sync_period, everything=config.sync_period),
+            pace=Pace(
+                check=_LOOK_IF_TOLD if isinstance(mode, Watched) and mode.watch else _LOOK,
+                least=config.min_sync_period,
+                everything=config.sync_period,
+            ),
             observer=self._surface,
         )
         self._services.on_change(self._service_changed)

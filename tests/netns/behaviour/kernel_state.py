@@ -1,7 +1,7 @@
 """What a proxy has put into a node's kernel, read by the tools that administrators use, made comparable.
 
 Two ways of getting to the same Services may differ in what is a matter of history, such as which endpoint has
-which slot; that is evened out here, and nothing else is.
+which slot and which mark has which number; that is evened out here, and nothing else is.
 """
 
 from __future__ import annotations
@@ -96,15 +96,27 @@ def _placed_rules(text: str) -> Iterator[str]:
         yield f"{owner} {before[owner]:4} {rule}"
 
 
+_MARKED = {"": "KUBE-INTERNAL", " -6": "KUBE-6-INTERNAL"}
+_MARKED_SERVER = re.compile(r"-f (\d+)( -6|)")
+_MARK = re.compile(r" skbmark (0x[0-9a-f]+)")
+
+
 def _ipvs(where: Namespace) -> object:
+    """A mark's number is as good as any other, so what has one is known by the addresses that lead to it."""
+    members = [line for line in where.command("ipset", "save").splitlines() if line.startswith("add")]
+
+    def leading_to(server: re.Match[str]) -> str:
+        beginning = f"add {_MARKED[server[2]]} "
+        mark = f" skbmark {int(server[1]):#x}"
+        return f"-f {sorted(m for m in members if m.startswith(beginning) and m.endswith(mark))}"
+
+    servers = where.command("ipvsadm", "-Sn").splitlines()
     return {
-        "servers": sorted(where.command("ipvsadm", "-Sn").splitlines()),
+        "servers": sorted(_MARK.sub("", _MARKED_SERVER.sub(leading_to, line)) for line in servers),
         "addresses": sorted(
             re.findall(r"inet6? \S+", where.command("ip", "addr", "show", "dev", "kube-ipvs0"))
         ),
-        "sets": sorted(
-            line for line in where.command("ipset", "save").splitlines() if line.startswith("add")
-        ),
+        "sets": sorted(_MARK.sub("", line) for line in members),
         "rules": _iptables(where),
     }
 

@@ -20,8 +20,9 @@ class Recorder:
 
     def __init__(self) -> None:
         self.calls: list[tuple[str, object]] = []
-        self.failures = 0
+        self.failures = self.looks = 0
         self.intact = True
+        self.look: Callable[[], None] = lambda: None
 
     def apply(self, changes: Changes) -> None:
         self._note("apply", sorted(changes))
@@ -34,6 +35,8 @@ class Recorder:
         self._note("configure", settings)
 
     def is_intact(self) -> bool:
+        self.looks += 1
+        self.look()
         return self.intact
 
     def _note(self, call: str, argument: object) -> None:
@@ -226,6 +229,33 @@ async def test_a_suspicion_is_looked_into_at_once() -> None:
         await loop.until(lambda: len(loop.mode.calls) == 2)
         assert loop.mode.calls[1] == ("synchronise", [])
         assert ("repaired",) in loop.observer.told
+
+
+async def test_after_everything_was_programmed_the_next_look_comes_within_a_second() -> None:
+    loop = Loop()
+    async with loop.running(check=60.0) as programmer:
+        for looks in (1, 2):
+            loop.now += 1.5
+            programmer.wake()
+            await loop.until(lambda: loop.mode.looks == looks)  # noqa: B023  (awaited within the round)
+            loop.now += 1.5
+            programmer.configure("other")
+            await loop.until(lambda: len(loop.mode.calls) == 1 + 2 * looks)  # noqa: B023
+        assert loop.mode.looks == 2
+
+
+async def test_a_suspicion_right_after_a_look_is_looked_into_when_ten_times_its_length_has_passed() -> None:
+    loop = Loop()
+    loop.mode.look = lambda: setattr(loop, "now", loop.now + 0.01)
+    async with loop.running(check=60.0) as programmer:
+        programmer.suspect()
+        await loop.until(lambda: loop.mode.looks == 1)
+        loop.mode.intact = False
+        programmer.suspect()
+        await asyncio.sleep(0.02)
+        assert loop.mode.looks == 1
+        loop.now += 0.1
+        await loop.until(lambda: len(loop.mode.calls) == 2)
 
 
 async def test_a_suspicion_without_reason_costs_a_look_and_no_more() -> None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import structlog
 
 from fairway.kernel.conntrack import Conntrack
-from fairway.kernel.nftables import Contents, Nftables, NftablesError, TransactionTooLarge
+from fairway.kernel.nftables import Contents, Nftables, NftablesError, TableWatch, TransactionTooLarge
 from fairway.metrics import Figure
 from fairway.proxy.changes import PortState
 from fairway.proxy.flow_cleaning import FlowCleaner
@@ -24,7 +24,7 @@ from fairway.proxy.nftables.counting import ConnectionCounts, Holders
 from fairway.proxy.nftables.describe import describe
 from fairway.proxy.nftables.layout import LAYOUT, Layout
 from fairway.proxy.nftables.plan import Planner, PortPlan
-from fairway.proxy.nftables.sync import remove, replace, synchronise
+from fairway.proxy.nftables.sync import Synchronisation, remove, replace, synchronise
 from fairway.proxy.nftables.transaction import Transaction
 from fairway.proxy.programming import Watch
 from fairway.proxy.service_counts import Count
@@ -42,7 +42,7 @@ class Kernel:
     nftables: Nftables
     conntrack: Conntrack
     local_addresses: Callable[[], Container[str]]
-    watch: Watch | None = None
+    watch: TableWatch | None = None
     counts: ConnectionCounts | None = None
 
 
@@ -76,25 +76,28 @@ class Applier:
         transaction = update.transaction
         if transaction:
             with self._counting(update.closing):
-                self._run(transaction, any(p.chains_added or p.chains_deleted for p in update.differences))
+                self._commit(
+                    lambda: send(self._kernel.nftables, transaction),
+                    any(p.chains_added or p.chains_deleted for p in update.differences),
+                )
         self._flows.clean(update.udp)
         return transaction
 
-    def synchronise(self, changes: Mapping[str, tuple[PortState, ...]]) -> Transaction:
+    def synchronise(self, changes: Mapping[str, tuple[PortState, ...]]) -> None:
         """Bring everything in order, from whatever the kernel holds."""
         planner, holders = self._planner.successor(self.settings), self._planner.holders()
         planner.update(self._planner.states() | dict(changes))
         self._planner = planner
-        transaction = synchronise(planner, self._existing_chains())
-        with self._counting(holders):
+        steps = synchronise(planner, self._existing_chains())
+        with self._counting(holders), self._unwatched():
             try:
-                self._run(transaction, changes_rules=True, fresh=True)
+                self._commit(lambda: carry_out(self._kernel.nftables, steps), changes_rules=True, fresh=True)
             except NftablesError as error:
                 log.warning("replacing tables of another layout", error=str(error))
-                transaction = replace(planner)
-                self._run(transaction, changes_rules=True, fresh=True)
+                self._commit(
+                    lambda: send(self._kernel.nftables, replace(planner)), changes_rules=True, fresh=True
+                )
         self._flows.clean(planner.udp_expectations(), self.settings.service_ranges)
-        return transaction
 
     def is_intact(self) -> bool:
         """Whether the tables are still as we left them. Costs one question as long as nobody commits."""
@@ -129,11 +132,15 @@ class Applier:
         counts = self._kernel.counts
         return counts.last_look(going) if counts else nullcontext()
 
-    def _run(self, transaction: Transaction, changes_rules: bool, fresh: bool = False) -> None:
-        """`fresh` if the transaction makes up for whatever others may have done before."""
+    def _unwatched(self) -> AbstractContextManager[None]:
+        """Others' changes meanwhile are noticed all the same: by the generation, and a little later."""
+        return self._kernel.watch.paused() if self._kernel.watch else nullcontext()
+
+    def _commit(self, work: Callable[[], int], changes_rules: bool, fresh: bool = False) -> None:
+        """`work` returns how many commits it took; `fresh`: it makes up for whatever others may have done."""
         nftables = self._kernel.nftables
         before = nftables.generation()
-        commits = self._send(transaction)
+        commits = work()
         after = nftables.generation()
         undisturbed = after == before + commits and (fresh or before == self._generation)
         self._generation = after if undisturbed else _UNKNOWN
@@ -141,18 +148,6 @@ class Applier:
             self._baseline = self._constant_part()
             if nftables.generation() != after:
                 self._baseline = {}
-
-    def _send(self, transaction: Transaction) -> int:
-        """Returns how many commits it took."""
-        try:
-            self._kernel.nftables.run(transaction.text)
-        except TransactionTooLarge:
-            parts = list(transaction.parts())
-            log.info("programming in pieces, as the whole is more than the kernel takes", pieces=len(parts))
-            for part in parts:
-                self._kernel.nftables.run(part)
-            return len(parts)
-        return 1
 
     def _existing_chains(self) -> dict[Family, list[str]]:
         found: dict[Family, list[str]] = {family: [] for family in Family}
@@ -175,3 +170,20 @@ class Applier:
         contents = self._kernel.nftables.contents(family, self._layout.table, names)
         planned = Counter(element.set for element in self._planner.elements(family))
         return contents is not None and contents.elements == {name: planned[name] for name in names}
+
+
+def carry_out(nftables: Nftables, steps: Synchronisation) -> int:
+    """Returns how many commits it took, as does `send`."""
+    return send(nftables, steps.prepare) + nftables.refill(steps.refills) + send(nftables, steps.open)
+
+
+def send(nftables: Nftables, transaction: Transaction) -> int:
+    try:
+        nftables.run(transaction.text)
+    except TransactionTooLarge:
+        parts = list(transaction.parts())
+        log.info("programming in pieces, as the whole is more than the kernel takes", pieces=len(parts))
+        for part in parts:
+            nftables.run(part)
+        return len(parts)
+    return 1

@@ -179,6 +179,6 @@ def test_what_is_too_large_for_the_kernel_goes_in_pieces(node: Node) -> None:
     for number, name in enumerate(names):
         view = service(name, f"10.96.{number >> 8}.{number & 255}")
         node.tracker.service_changed(f"default/{name}", None, view)
-    node.applier.synchronise(node.tracker.take())
+    node.apply()
     assert len(node.services()) == 1000
     assert node.applier.is_intact()

@@ -14,9 +14,10 @@ from fairway.api.objects import EndpointSlice, Service
 from fairway.kernel.fake_nftables import FakeNftables
 from fairway.proxy.changes import Tracker
 from fairway.proxy.model import Family, Protocol, ServicePortName
+from fairway.proxy.nftables.applier import carry_out
 from fairway.proxy.nftables.elements import arrange, endpoint_ids
 from fairway.proxy.nftables.plan import Planner, Update
-from fairway.proxy.nftables.ruleset import TABLE
+from fairway.proxy.nftables.ruleset import BASE_CHAINS, TABLE
 from fairway.proxy.nftables.sync import replace, synchronise
 from fairway.proxy.settings import Settings
 from fairway.proxy.topology import Place
@@ -34,7 +35,7 @@ class Programmed:
         self.tracker = Tracker(Place("n1"))
         self.planner = Planner(settings, "n1")
         self.nft = FakeNftables()
-        self.nft.run(synchronise(self.planner, {}).text)
+        carry_out(self.nft, synchronise(self.planner, {}))
         self._services: dict[str, Service] = {}
         self._slices: dict[str, EndpointSlice] = {}
 
@@ -416,7 +417,7 @@ def test_step_by_step_leads_where_starting_from_nothing_leads(
     assert normalised(programmed.nft) == normalised(kernel)
     # A synchronisation over what is there comes to the same.
     existing = {Family(family): list(table.chains) for (family, _), table in programmed.nft.tables.items()}
-    programmed.nft.run(synchronise(fresh, existing).text)
+    carry_out(programmed.nft, synchronise(fresh, existing))
     assert normalised(programmed.nft) == normalised(kernel)
 
 
@@ -436,3 +437,26 @@ def test_slots_are_dense_and_those_who_had_one_below_the_new_count_keep_it(
     for slot, target in enumerate(first[: len(second)]):
         if target in second:
             assert second[slot] == target
+
+
+def test_until_the_maps_are_filled_a_new_table_is_called_by_nobody() -> None:
+    nft, steps = FakeNftables(), synchronise(Planner(SETTINGS, "n1"), {})
+    nft.run(steps.prepare.text)
+    assert not nft.tables["ip", TABLE].hooks
+    nft.refill(steps.refills)
+    nft.run(steps.open.text)
+    assert nft.tables["ip", TABLE].hooks.keys() == BASE_CHAINS.keys()
+
+
+def test_until_the_maps_are_filled_anew_what_they_held_still_leads_somewhere(programmed: Programmed) -> None:
+    programmed.put(service())
+    programmed.slice(endpoint_slice(["10.244.0.1", "10.244.0.2"]))
+    before = list(programmed.chains()["cluster-tcp-2"])
+    existing = {family: list(programmed.nft.tables[family, TABLE].chains) for family in Family}
+    steps = synchronise(Planner(SETTINGS, "n1"), existing)
+    programmed.nft.run(steps.prepare.text)
+    assert programmed.elements("services") == {"10.96.0.80 . tcp . 80": "goto cluster-tcp-2"}
+    assert programmed.chains()["cluster-tcp-2"] == before
+    programmed.nft.refill(steps.refills)
+    programmed.nft.run(steps.open.text)
+    assert "cluster-tcp-2" not in programmed.chains()
