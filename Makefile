@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 WORKERS ?= 3
 
-.PHONY: install demo test check format bench fuzz clean
+.PHONY: install demo uml-modules test check format bench fuzz clean
 
 install: .venv/.installed
 
@@ -27,8 +27,12 @@ format: install
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
+# The kernel that tests the ipvs mode on whole clusters; made once.
+uml-modules: install
+	tools/build-uml-modules .venv/uml
+
 # Tests that build networks share the host, so they run one after the other; the rest side by side, a file at a time.
-test: check
+test: check uml-modules
 	$(BIN)/pytest -q -n $(WORKERS) --dist loadfile tests/unit tests/component tests/conformance tests/uml
 	$(BIN)/pytest -q tests/netns tests/e2e
 

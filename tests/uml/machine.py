@@ -11,13 +11,18 @@ files, read-only, at their usual places, with this repository and its sources on
 /tmp are its own, `/run/job` is the folder `shared` (given, or a temporary one) and may be written. Modules
 load by themselves (`modprobe` too finds them). The network is a lone loopback device; network namespaces,
 veth and bridges work, so `tests/netns/topology.py` does (`modprobe br_netfilter` first, as on a real node).
-iptables is the legacy one. nftables has no nat there: modes that need it run on the host.
+iptables is the legacy one. nftables for IP is there if `make uml-modules` could build it (`has_nftables`).
+
+The machine has one processor, and starting a process there takes ten times as long as on the host. So that
+what has to keep a time limit can (a probe of a second, three a second of them), its clock may go slower than
+ours: with `slowness=4` a second inside takes four, and the machine seems four times as fast.
 
 One boot should run many checks: print a line for each (`json.dumps`) and let pytest read them one by one.
 """
 
 from __future__ import annotations
 
+import functools
 import os
 import shlex
 import shutil
@@ -31,6 +36,8 @@ from pathlib import Path
 KERNEL = shutil.which("linux.uml") or ""
 _HERE = Path(__file__).parent
 _REPOSITORY = _HERE.parent.parent
+_DEBIAN_MODULES = Path("/usr/lib/uml/modules")
+_OUR_MODULES = Path(sys.prefix, "uml/lib/modules")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,17 +59,32 @@ def is_available() -> bool:
     return bool(KERNEL)
 
 
+@functools.cache
+def has_nftables() -> bool:
+    """Modules fit one version of the kernel only."""
+    if not is_available():
+        return False
+    version = subprocess.run([KERNEL, "--version"], check=True, capture_output=True, text=True).stdout
+    return (_OUR_MODULES / version.strip() / "modules.dep").exists()
+
+
 def run_in_uml(
-    module: str, *arguments: str, memory: str = "512M", timeout: float = 300, shared: Path | None = None
+    module: str,
+    *arguments: str,
+    memory: str = "512M",
+    timeout: float = 300,
+    slowness: int = 1,
+    shared: Path | None = None,
 ) -> Outcome:
-    """`timeout` in seconds bounds the whole life of the machine; what was printed until then is returned."""
+    """`timeout` bounds the life of the machine, in our seconds; what was printed until then is returned."""
     with tempfile.TemporaryDirectory(prefix="fairway-uml-") as folder:
         job = shared or Path(folder, "job")
         job.mkdir(exist_ok=True)
         (job / "command").write_text(_command(module, *arguments))
         for name in ("output", "status"):
             (job / name).unlink(missing_ok=True)
-        console = _boot(job, Path(folder), memory, timeout)
+        environment = _slow_clock(Path(folder), slowness) if slowness > 1 else {}
+        console = _boot(job, Path(folder), memory, timeout, environment)
         return Outcome(_text(job / "output"), _status(job / "status"), console)
 
 
@@ -76,7 +98,13 @@ def _command(module: str, *arguments: str) -> str:
     )
 
 
-def _boot(job: Path, folder: Path, memory: str, timeout: float) -> str:
+def _slow_clock(folder: Path, slowness: int) -> dict[str, str]:
+    library = folder / "slow_clock.so"
+    subprocess.run(["gcc", "-O2", "-shared", "-fPIC", "-o", library, _HERE / "slow_clock.c"], check=True)
+    return {"LD_PRELOAD": str(library), "FAIRWAY_SLOWNESS": str(slowness)}
+
+
+def _boot(job: Path, folder: Path, memory: str, timeout: float, environment: dict[str, str]) -> str:
     machine = [
         KERNEL,
         f"mem={memory}",
@@ -86,6 +114,7 @@ def _boot(job: Path, folder: Path, memory: str, timeout: float) -> str:
         f"init={_HERE / 'init'}",
         f"FAIRWAY_JOB={job}",
         f"FAIRWAY_REPOSITORY={_REPOSITORY}",
+        f"FAIRWAY_MODULES={_OUR_MODULES if has_nftables() else _DEBIAN_MODULES}",
         f"uml_dir={folder}/",
         "umid=machine",
         "con=null",
@@ -96,7 +125,12 @@ def _boot(job: Path, folder: Path, memory: str, timeout: float) -> str:
     with Path(folder, "console").open("wb") as console:
         # A session of its own: the kernel has a process for each of its own processes, and all must end.
         running = subprocess.Popen(
-            machine, stdin=subprocess.DEVNULL, stdout=console, stderr=console, start_new_session=True
+            machine,
+            stdin=subprocess.DEVNULL,
+            stdout=console,
+            stderr=console,
+            start_new_session=True,
+            env=os.environ | environment,
         )
         try:
             running.wait(timeout)

@@ -1,4 +1,4 @@
-"""The ipvs mode on a real kernel with real packets: all checks of `ipvs_checks` in one machine."""
+"""The ipvs mode on a real kernel with real packets: all checks that `ipvs_checks` lists, in one machine."""
 
 from __future__ import annotations
 

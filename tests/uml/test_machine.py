@@ -23,6 +23,13 @@ def test_a_program_runs_on_a_kernel_of_its_own_with_ipvs_and_cannot_harm_the_hos
     assert not Path(__file__).with_name("hello.new").exists()
 
 
+def test_the_clock_of_a_machine_may_go_slower_than_ours(tmp_path: Path) -> None:
+    outcome = run_in_uml("tests.uml.slow_second", shared=tmp_path, slowness=4)
+    assert 1 <= float(outcome.check()) < 4
+    begun, ended = ((tmp_path / name).stat().st_mtime for name in ("begun", "ended"))
+    assert ended - begun >= 4
+
+
 def test_a_machine_that_takes_too_long_is_switched_off(tmp_path: Path) -> None:
     outcome = run_in_uml("tests.uml.hello", timeout=0.5, shared=tmp_path)
     assert outcome.status is None

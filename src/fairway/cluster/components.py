@@ -217,6 +217,8 @@ class Components:
             hostname_override=node.name,
             cluster_cidr=(str(self._layout.pod_network),),
             proxy_mode=self._choices.proxy_mode,
+            # Else every node would answer for a load balancer's address, which one at a time has.
+            ipvs_strict_arp=True,
             publish_progress=True,
         )
 

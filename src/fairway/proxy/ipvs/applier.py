@@ -9,6 +9,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from ipaddress import ip_address
+
+import structlog
 
 from fairway.kernel.conntrack import Conntrack
 from fairway.kernel.dummy_device import DummyDevice
@@ -29,6 +32,7 @@ from fairway.proxy.ipvs.tuning import Tuning
 from fairway.proxy.service_counts import Count
 from fairway.proxy.settings import Settings
 
+log = structlog.get_logger()
 DEVICE = "kube-ipvs0"
 
 
@@ -106,12 +110,16 @@ class Applier:
 
     def is_intact(self) -> bool:
         """Whether everything is still as we left it. Also lets go of real servers that have had their time,
-        as this is called every second or so.
+        and follows the node's own addresses, as this is called every second or so.
         """
         if self._quick.allows():
             with self._quick.spending():
-                if not self._is_all_there():
+                moved = self._node_addresses() != self._planner.around.addresses
+                if not moved and not self._is_all_there():
                     return False
+            if moved:
+                log.info("the node has other addresses now")
+                self.synchronise({})
         if self._thorough.allows():
             with self._thorough.spending():
                 return self._servers.are_complete(self._planner) and self._kernel.filtering.rules_are_intact()
@@ -122,7 +130,6 @@ class Applier:
         return (
             self._servers.are_there(self._planner)
             and self._kernel.device.addresses() == self._planner.addresses()
-            and self._node_addresses() == self._planner.around.addresses
             and self._kernel.filtering.sets_are_intact(self._planner.members())
         )
 
@@ -141,7 +148,9 @@ class Applier:
         self._planner.update(states)
 
     def _node_addresses(self) -> frozenset[str]:
-        return self._kernel.local_addresses() - self._kernel.device.addresses()
+        """Those that others may use: a link-local one comes with every Pod's device, and serves nobody."""
+        own = self._kernel.local_addresses() - self._kernel.device.addresses()
+        return frozenset(text for text in own if not ip_address(text).is_link_local)
 
 
 def _really_deleted(difference: Difference) -> list[Member]:

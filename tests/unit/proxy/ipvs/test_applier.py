@@ -235,10 +235,20 @@ def test_what_others_do_beside_us_is_no_damage(node: Node) -> None:
 
 def test_an_address_that_the_node_gets_later_serves_node_ports(node: Node) -> None:
     node.own |= {"192.0.2.7"}
-    assert not node.is_intact()
-    node.applier.synchronise({})
+    assert node.is_intact(), "nobody has broken anything"
     assert ServerName(4, "tcp", "192.0.2.7", 30061) in node.ipvs.names()
+    node.own -= {"192.0.2.7"}
     assert node.is_intact()
+    assert ServerName(4, "tcp", "192.0.2.7", 30061) not in node.ipvs.names()
+
+
+def test_link_local_addresses_that_come_and_go_with_pods_cost_nothing(node: Node) -> None:
+    """The kernel gives one to each Pod's device on the node."""
+    restored = len(node.iptables.restored)
+    for own in (node.own | {"fe80::2"}, node.own):
+        node.own = own
+        assert node.is_intact()
+    assert len(node.iptables.restored) == restored
 
 
 def test_servers_in_excluded_ranges_are_left_alone(node: Node) -> None:

@@ -8,20 +8,66 @@ be forwarded count answers as well, so they are left out.
 from __future__ import annotations
 
 import contextlib
+import itertools
+import json
 import re
 from collections.abc import Iterator
 
 from fairway.kernel.ipset import KernelIpset
 from fairway.testing.ip_sets import IpSet
 from fairway.testing.ipvs_tracer import IpvsTracer
-from fairway.testing.tracing import Packet, Trace
-from tests.netns.topology import Namespace, udp
+from fairway.testing.tracing import Packet, Trace, Verdict
+from tests.netns.topology import TARGET, Namespace, Network, Pod, udp
+from tests.netns.web_service import VIP, spec
 
-from .ipvs_nodes import IpvsNode
+from .ipvs_nodes import IpvsFleet, IpvsNode
 
 _RULE = re.compile(r"\[(\d+):\d+\] -A (\S+) (.*)")
 Tables = dict[tuple[int, str], dict[str, list[str]]]
 Counted = set[tuple[str, str]]
+
+
+def check_the_tracer_names_the_rules_that_the_kernel_counts(net: Network, fleet: IpvsFleet) -> None:
+    """Of every kind of client, to addresses of every kind, in all that can become of them."""
+    first, pod = net.nodes[0], net.nodes[0].pods[0]
+    senders = {
+        "outside": (net.client, Packet(net.client_ip, "", "udp")),
+        "pod": (pod.namespace, Packet(pod.ip, "", "udp")),
+        "node": (first.namespace, Packet(first.ip, "", "udp", own=True)),
+    }
+    outer, unused = ("203.0.113.10", "203.0.113.19"), "10.96.77.77"
+    net.client.ip(*(f"route replace {address}/32 via {first.ip}" for address in (*outer, unused)))
+    targets = ((VIP, 80), (VIP, 81), (first.ip, 30061), *((each, 80) for each in outer), (unused, 80))
+    wrong, seen = [], set()
+    far = [net.nodes[1].pods[0]]
+    for chosen, policy in ((far, "Cluster"), (far, "Local"), ([pod], "Local"), ([], "Cluster")):
+        datagrams(fleet, chosen, policy)
+        tracing = tracer(fleet.proxies[0])
+        for target, (sender, (space, begun)) in itertools.product(targets, senders.items()):
+            packet = begun.to(*target)
+            (trace,) = tracing.trace(packet)
+            seen.add((trace.verdict, trace.translated, trace.masqueraded))
+            patience = 0.5 if trace.verdict is Verdict.DROPPED else 20
+            differs = hits(trace) ^ counted(fleet.proxies[0], space, packet, patience)
+            if differs:
+                wrong.append((len(chosen), policy, sender, target, sorted(differs)))
+    assert not wrong, json.dumps(wrong, indent=1)
+    ways = {(Verdict.REFUSED, False), (Verdict.DROPPED, False), (Verdict.PASSED, True)}
+    assert {kind[:2] for kind in seen} == ways, seen
+
+
+def datagrams(fleet: IpvsFleet, chosen: list[Pod], policy: str) -> None:
+    """A Service by addresses of all kinds; its load balancer's is closed to the nodes themselves."""
+    whole = spec(
+        protocol="UDP",
+        type="LoadBalancer",
+        nodePort=30061,
+        externalIPs=["203.0.113.10"],
+        externalTrafficPolicy=policy,
+        loadBalancerSourceRanges=["172.30.96.50/32", "10.0.0.0/8"],
+    )
+    fleet.put("web", whole, {"loadBalancer": {"ingress": [{"ip": "203.0.113.19"}]}})
+    fleet.endpoints("web", chosen, TARGET, "UDP")
 
 
 def tracer(proxy: IpvsNode) -> IpvsTracer:
