@@ -32,6 +32,7 @@ INGRESSES_WANTED = 1000
 CHANGES = 30
 SERVERS = (19181, 19182)
 PLAIN, OURS, STATUS = 19180, 19190, 19199
+UNITS = {"us": 0.001, "ms": 1.0, "s": 1000.0}
 
 _SERVERS = """
 daemon off; pid {folder}/servers.pid; error_log stderr error; worker_processes 1;
@@ -59,24 +60,27 @@ _PLAIN = """
 def run(report: Report) -> None:
     if shutil.which("wrk") is None or shutil.which("nginx") is None:
         sys.exit("this benchmark needs wrk and nginx: apt-get install wrk nginx-light")
-    with servers(), api_server(port=16450) as server, controller(server):
-        uvloop.run(measure(server, report))
+    with servers() as plain, api_server(port=16450) as server, controller(server) as ours:
+        uvloop.run(measure(server, report, plain, ours))
 
 
-async def measure(server: Server, report: Report) -> None:
+async def measure(server: Server, report: Report, plain_pid: int, our_pid: int) -> None:
     async with Client(KubeConfig.load(server.kubeconfig)) as client:
         await prepare(client)
         await create_ingress(client, "bench.test")
         await until_routed("bench.test")
         plain, ours = [], []
         for _ in range(3):
-            plain.append(wrk(PLAIN))
-            ours.append(wrk(OURS))
-        rates = [statistics.median(rate for rate, _ in runs) for runs in (plain, ours)]
-        tails = [statistics.median(tail for _, tail in runs) for runs in (plain, ours)]
+            plain.append(wrk(PLAIN, plain_pid))
+            ours.append(wrk(OURS, our_pid))
+        rates, tails, times = (
+            [statistics.median(run[figure] for run in runs) for runs in (plain, ours)] for figure in range(3)
+        )
         report.add("requests/s through plain nginx, p99", f"{rates[0]:,.0f}/s, {tails[0]:.1f} ms")
         report.add("requests/s through the ingress, p99", f"{rates[1]:,.0f}/s, {tails[1]:.1f} ms")
         report.add("ingress against plain nginx", f"{rates[1] / rates[0]:.2f}", "goal 0.80")
+        text = f"{times[0]:.1f} / {times[1]:.1f} µs"
+        report.add("nginx's processor time for a request, plain / the ingress", text)
         delays = [await change_delay(client, number) for number in range(CHANGES)]
         text = f"{statistics.median(delays) * 1000:.0f} / {max(delays) * 1000:.0f} ms"
         report.add("API write to first routed request, median / worst", text, "goal 50 ms")
@@ -84,12 +88,16 @@ async def measure(server: Server, report: Report) -> None:
             *(create_ingress(client, f"many-{number}.test") for number in range(INGRESSES_WANTED))
         )
         await until_routed(f"many-{INGRESSES_WANTED - 1}.test")
-        report.add(f"memory with {INGRESSES_WANTED:,} Ingresses, nginx and controller", f"{memory():.0f} MB")
+        text = f"{memory(our_pid):.0f} MB"
+        report.add(f"memory with {INGRESSES_WANTED:,} Ingresses, nginx and controller", text)
 
 
 @contextlib.contextmanager
-def servers() -> Iterator[None]:
-    """Two servers to send requests to, and a plain nginx in front of them, which is what we compare with."""
+def servers() -> Iterator[int]:
+    """Two servers to send requests to, and a plain nginx in front of them, which is what we compare with.
+
+    Gives the plain nginx's process.
+    """
     with tempfile.TemporaryDirectory(prefix="fairway-bench.") as folder:
         os.chmod(folder, 0o755)  # noqa: S103
         processes = []
@@ -107,7 +115,7 @@ def servers() -> Iterator[None]:
         try:
             for port in (*SERVERS, PLAIN):
                 until_open(port)
-            yield
+            yield processes[-1].pid
         finally:
             for process in processes:
                 process.terminate()
@@ -115,13 +123,13 @@ def servers() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def controller(server: Server) -> Iterator[None]:
+def controller(server: Server) -> Iterator[int]:
     words = ["ingress", "--kubeconfig", server.kubeconfig, "--bind", "127.0.0.1", "--workers", "1"]
     ports = ["--http-port", str(OURS), "--https-port", str(OURS + 1), "--status-port", str(STATUS)]
     with subprocess.Popen([FAIRWAY, *words, *ports], stderr=subprocess.DEVNULL) as process:
         try:
             until_open(OURS)
-            yield
+            yield process.pid
         finally:
             process.terminate()
 
@@ -135,16 +143,36 @@ def until_open(port: int) -> None:
     raise RuntimeError(f"nothing listens on port {port}")
 
 
-def wrk(port: int) -> tuple[float, float]:
-    """Requests a second, and the 99th percentile in milliseconds."""
+def wrk(port: int, pid: int) -> tuple[float, float, float]:
+    """Requests a second, the 99th percentile in milliseconds, microseconds of nginx for a request."""
     words = ["wrk", "-t1", "-c32", f"-d{SECONDS}", "--latency", "-H", "Host: bench.test"]
     words.append(f"http://127.0.0.1:{port}/")
+    before = nginx_seconds(pid)
     told = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+    spent = nginx_seconds(pid) - before
     rate = re.search(r"Requests/sec:\s+([\d.]+)", told)
     tail = re.search(r"99%\s+([\d.]+)(us|ms|s)", told)
-    if not rate or not tail or "Non-2xx" in told:
+    done = re.search(r"(\d+) requests in", told)
+    if not rate or not tail or not done or "Non-2xx" in told:
         raise RuntimeError(told)
-    return float(rate[1]), float(tail[1]) * {"us": 0.001, "ms": 1.0, "s": 1000.0}[tail[2]]
+    return float(rate[1]), float(tail[1]) * UNITS[tail[2]], spent / int(done[1]) * 1e6
+
+
+def nginx_seconds(pid: int) -> float:
+    """Processor time of all nginx processes there are under one."""
+    ticks = 0
+    for each in family(pid):
+        name, _, rest = Path(f"/proc/{each}/stat").read_text().partition("(")[2].rpartition(")")
+        if name == "nginx":
+            ticks += sum(map(int, rest.split()[11:13]))
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def family(pid: int) -> Iterator[int]:
+    """A process and all that it started."""
+    yield pid
+    for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+        yield from family(int(child))
 
 
 async def prepare(client: Client) -> None:
@@ -202,16 +230,10 @@ async def change_delay(client: Client, number: int) -> float:
     return time.perf_counter() - begin
 
 
-def memory() -> float:
+def memory(pid: int) -> float:
     """Megabytes (PSS) of the controller and all it started."""
-    listed = subprocess.run(
-        ["pgrep", "-f", "--", f"--status-port {STATUS}"], capture_output=True, text=True
-    ).stdout
-    todo, total = [int(word) for word in listed.split()], 0
-    while todo:
-        pid = todo.pop()
-        with contextlib.suppress(OSError):
-            todo += [int(w) for w in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-            found = re.search(r"^Pss:\s+(\d+)", Path(f"/proc/{pid}/smaps_rollup").read_text(), re.MULTILINE)
-            total += int(found[1]) if found else 0
+    total = 0
+    for each in family(pid):
+        found = re.search(r"^Pss:\s+(\d+)", Path(f"/proc/{each}/smaps_rollup").read_text(), re.MULTILINE)
+        total += int(found[1]) if found else 0
     return total / 1024

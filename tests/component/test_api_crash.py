@@ -1,6 +1,6 @@
 """The API server is killed again and again while clients write: nothing acknowledged is lost, nothing leaks.
 
-FAIRWAY_CRASHES sets how often (12 unless told).
+FAIRWAY_CRASHES sets how often (50 unless told).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tests.component.clients import Clients, at_once, connected, service
 from tests.component.crash_witnesses import SERVICES, Watcher, Writer
 from tests.conformance.server import ApiServer, api_server
 
-CRASHES = int(os.environ.get("FAIRWAY_CRASHES", "12"))
+CRASHES = int(os.environ.get("FAIRWAY_CRASHES", "50"))
 WRITERS = 12
 PORTS = 64
 ADDRESSES = 126 - 1  # a /25 less its two ends and what default/kubernetes holds

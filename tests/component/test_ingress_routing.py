@@ -58,6 +58,21 @@ async def test_requests_without_tls_are_led_to_it_where_there_is_some(served: Fr
     assert (await served.get("plain.test")).service == "web"
 
 
+async def test_browsers_are_told_to_stay_with_tls_where_a_route_has_it(served: Front) -> None:
+    await served.serve(["web"])
+    await served.tell(
+        ingress("one", ("web.test", P, "/", "web"), tls={"none": ["web.test"]}, ssl_redirect="false"),
+        ingress("two", ("plain.test", P, "/", "web")),
+    )
+    told = [
+        (host, tls)
+        for host in ("web.test", "plain.test")
+        for tls in (True, False)
+        if "strict-transport-security" in (await served.get(host, tls=tls)).headers
+    ]
+    assert told == [("web.test", True)]
+
+
 async def test_redirects_are_answered_without_a_server(served: Front) -> None:
     await served.serve(["web"])
     await served.tell(
@@ -96,6 +111,18 @@ async def test_bodies_that_are_too_large_are_refused(served: Front) -> None:
     small = await ask(served.config, "POST / HTTP/1.1", "web.test", {}, b"x" * 1024)
     assert small.seen["size"] == 1024
     assert (await ask(served.config, "POST / HTTP/1.1", "web.test", {}, b"x" * 1025)).status == 413
+
+
+async def test_bodies_of_unknown_length_are_limited_too(served: Front) -> None:
+    await served.serve(["web"])
+    await served.tell(ingress("one", ("web.test", P, "/", "web"), proxy_body_size="1k"))
+    for size, status in ((1024, 200), (1025, 413)):
+        chunk = b"%x\r\n%s\r\n0\r\n\r\n" % (size, b"x" * size)
+        head = "POST / HTTP/1.1\r\nHost: web.test\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n"
+        reader, writer = await asyncio.open_connection("127.0.0.1", served.config.http_port)
+        writer.write(head.encode() + chunk)
+        assert int((await reader.readline()).split()[1]) == status
+        writer.close()
 
 
 async def test_a_cookie_ties_a_client_to_an_endpoint_for_as_long_as_it_is_there(served: Front) -> None:

@@ -7,7 +7,6 @@ import re
 
 import msgspec
 
-from fairway.ingress.control import save
 from tests.component.ingress_under_test import Front, several
 from tests.component.test_ingress_certificates import tls_secret
 from tests.unit.ingress.cluster import ingress
@@ -65,7 +64,7 @@ async def test_no_request_fails_while_everything_changes(served: Front) -> None:
 async def test_a_restarted_nginx_serves_what_was_saved_before_anyone_tells_it(served: Front) -> None:
     await served.serve(["web"])
     await served.tell(ingress("one", ("web.test", P, "/", "web")))
-    save(served.nginx.settings.folder / "state", served.cluster.table.entries(), served.config.user)
+    served.nginx.save(served.cluster.table.entries())
     await served.nginx.stop()
     await served.nginx.start()
     assert (await served.get("web.test")).service == "web"

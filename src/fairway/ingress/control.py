@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import os
-import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -73,15 +70,3 @@ def pieces(change: Change) -> Iterator[bytes]:
 
 def _message(entries: dict[str, str], forget: tuple[str, ...]) -> bytes:
     return msgspec.json.encode({"set": entries, "forget": forget})
-
-
-def save(path: Path, entries: Mapping[str, bytes], owner: str = "") -> None:
-    """What nginx starts from when it is started again. Holds private keys: for nginx's eyes only."""
-    new = path.with_suffix(".new")
-    with contextlib.suppress(FileNotFoundError):
-        new.unlink()
-    new.touch(mode=0o600)
-    if owner and os.geteuid() == 0:
-        shutil.chown(new, owner)
-    new.write_bytes(msgspec.json.encode({key: text.decode() for key, text in entries.items()}))
-    new.rename(path)

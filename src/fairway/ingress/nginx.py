@@ -10,10 +10,12 @@ import pwd
 import resource
 import shutil
 import signal
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from importlib import resources
 from pathlib import Path
 
+import msgspec
 import structlog
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
@@ -23,6 +25,7 @@ from cryptography.x509.oid import NameOID
 from fairway.client.backoff import Backoff
 from fairway.ingress.config import Config
 from fairway.ingress.render import Settings, render
+from fairway.kernel.users import lesser_user
 
 log = structlog.get_logger()
 _PATIENCE = 30.0
@@ -33,22 +36,25 @@ class NginxError(Exception):
     """nginx can't be started; the text says what it said."""
 
 
-def settings(config: Config) -> Settings:
-    user = f"{config.user} {_group(config.user)}" if os.geteuid() == 0 else ""
+def settings(config: Config, owner: pwd.struct_passwd | None) -> Settings:
     folder = config.data.resolve()
     most = min(resource.getrlimit(resource.RLIMIT_NOFILE)[1], _OPEN_FILES)
-    return Settings(folder, config.bind, config.http_port, config.https_port, config.workers, user, most)
+    ports = config.http_port, config.https_port
+    return Settings(folder, config.bind, *ports, config.workers, _user(owner), most)
 
 
-def _group(user: str) -> str:
-    """The name of a user's own group."""
-    return grp.getgrgid(pwd.getpwnam(user).pw_gid).gr_name
+def _user(owner: pwd.struct_passwd | None) -> str:
+    """Whom nginx shall make its workers; only root can, and it wants to unless it is told to stay."""
+    if owner:
+        return f"{owner.pw_name} {grp.getgrgid(owner.pw_gid).gr_name}"
+    return "root root" if os.geteuid() == 0 else ""
 
 
 class Nginx:
     def __init__(self, config: Config) -> None:
         self._config = config
-        self.settings = settings(config)
+        self._owner = lesser_user(config.user)
+        self.settings = settings(config, self._owner)
         self._process: asyncio.subprocess.Process | None = None
         self.starts = 0
 
@@ -58,8 +64,11 @@ class Nginx:
 
     def prepare(self) -> None:
         folder = self.settings.folder
+        folder.mkdir(parents=True, exist_ok=True)
+        if self._owner:
+            os.chown(folder, self._owner.pw_uid, -1)
         for name in ("temporary", "passwords"):
-            (folder / name).mkdir(parents=True, exist_ok=True)
+            (folder / name).mkdir(exist_ok=True)
         (folder / "passwords" / "none").touch(mode=0o644)
         _copy_programs(self.settings.lua / "fairway")
         (folder / "nginx.conf").write_text(render(self.settings))
@@ -140,15 +149,25 @@ class Nginx:
         for name, lines in files.items():
             path = folder / name
             if not path.exists() or path.read_bytes() != lines:
-                new = path.with_suffix(".new")
-                new.touch(mode=0o600)
-                if os.geteuid() == 0:
-                    shutil.chown(new, self._config.user)
-                new.write_bytes(lines)
-                new.rename(path)
+                self._write(path, lines)
         for path in folder.iterdir():
             if path.name not in files and path.name != "none":
                 path.unlink()
+
+    def save(self, entries: Mapping[str, bytes]) -> None:
+        """What nginx starts from when it is started again, private keys and all."""
+        text = {key: value.decode() for key, value in entries.items()}
+        self._write(self.settings.folder / "state", msgspec.json.encode(text))
+
+    def _write(self, path: Path, content: bytes) -> None:
+        """For the eyes of nginx's workers only."""
+        new = path.with_suffix(".new")
+        new.unlink(missing_ok=True)
+        new.touch(mode=0o600)
+        if self._owner:
+            os.chown(new, self._owner.pw_uid, -1)
+        new.write_bytes(content)
+        new.rename(path)
 
 
 def _copy_programs(folder: Path) -> None:

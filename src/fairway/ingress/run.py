@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import shutil
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -23,7 +21,7 @@ from fairway.client import Client, Informer, KubeConfig
 from fairway.client.backoff import Backoff
 from fairway.client.events import EventRecorder
 from fairway.ingress.config import Config
-from fairway.ingress.control import Control, ControlError, save
+from fairway.ingress.control import Control, ControlError
 from fairway.ingress.nginx import Nginx
 from fairway.ingress.objects import ConfigMap, Ingress, IngressClass, Secret
 from fairway.ingress.reports import Reporter
@@ -38,9 +36,6 @@ _SAVE_SECONDS = 5.0
 
 async def run(config: Config, ready: Callable[[], None] = lambda: None) -> None:
     """Works until cancelled; calls `ready` once everything known at the start is in force."""
-    config.data.mkdir(parents=True, exist_ok=True)
-    if os.geteuid() == 0:
-        shutil.chown(config.data, config.user)
     kubeconfig = KubeConfig.load(config.kubeconfig) if config.kubeconfig else KubeConfig.from_env()
     nginx = Nginx(config)
     nginx.prepare()
@@ -136,11 +131,10 @@ class _Controller:
 
     async def _save(self) -> None:
         """Now and then: only an nginx that starts without us needs it."""
-        path = self._nginx.settings.folder / "state"
         while True:
             if self._unsaved:
                 self._unsaved = False
-                save(path, self._table.entries(), owner=self._config.user)
+                self._nginx.save(self._table.entries())
             await asyncio.sleep(_SAVE_SECONDS)
 
     async def _follow_restarts(self) -> None:

@@ -1,4 +1,6 @@
 -- What is added to answers on their way out: CORS, the cookie that ties a client, headers of one's own.
+local requests = require "fairway.requests"
+
 local _M = {}
 
 local function allowed_origin(cors)
@@ -70,16 +72,16 @@ local function put_cookie(cookie, value)
 end
 
 function _M.headers()
-    local route = ngx.ctx.route
-    if not route then
+    local request = requests.current()
+    if not request then
         return
     end
-    local options = route.options or {}
+    local route, options = request.route, request.options
     if options.cors and ngx.status ~= 204 then
         put_cors(options.cors)
     end
-    if ngx.ctx.new_cookie and options.cookie then
-        put_cookie(options.cookie, ngx.ctx.new_cookie)
+    if request.new_cookie and options.cookie then
+        put_cookie(options.cookie, request.new_cookie)
     end
     for _, header in ipairs(route.headers or {}) do
         ngx.header[header[1]] = header[2]

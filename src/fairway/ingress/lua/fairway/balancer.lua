@@ -1,5 +1,6 @@
 -- Which endpoint a request goes to. Called once for every try.
 local balancer = require "ngx.balancer"
+local requests = require "fairway.requests"
 
 local crc32 = ngx.crc32_long
 local _M = {}
@@ -15,10 +16,6 @@ local failing = 0
 local FAILURES = 3
 local SECONDS_OUT = 10
 
-local function id(endpoint)
-    return endpoint[1] .. ":" .. endpoint[2]
-end
-
 local function is_out(name, now)
     local failed = failures[name]
     return failed and failed.count >= FAILURES and now - failed.last < SECONDS_OUT
@@ -32,7 +29,7 @@ local function usable(endpoints, tried)
     tried = tried or {}
     local now, good, rest = ngx.now(), {}, {}
     for _, endpoint in ipairs(endpoints) do
-        local name = id(endpoint)
+        local name = endpoint.name
         if not tried[name] then
             rest[#rest + 1] = endpoint
             if not is_out(name, now) then
@@ -56,7 +53,7 @@ local function least(endpoints, measure)
     local best, best_value
     for offset = 0, #endpoints - 1 do
         local endpoint = endpoints[(start + offset - 1) % #endpoints + 1]
-        local value = measure(id(endpoint))
+        local value = measure(endpoint.name)
         if not best or value < best_value then
             best, best_value = endpoint, value
         end
@@ -76,7 +73,7 @@ end
 local function by_key(endpoints, key)
     local best, best_score
     for _, endpoint in ipairs(endpoints) do
-        local score = crc32(key .. "|" .. id(endpoint))
+        local score = crc32(key .. "|" .. endpoint.name)
         if not best or score > best_score then
             best, best_score = endpoint, score
         end
@@ -96,19 +93,19 @@ local function tied(options, endpoints)
     local value = ngx.var["cookie_" .. (options.cookie.name or "INGRESSCOOKIE")]
     if value then
         for _, endpoint in ipairs(endpoints) do
-            if ngx.md5(id(endpoint)) == value then
+            if ngx.md5(endpoint.name) == value then
                 return endpoint
             end
         end
     end
 end
 
-local function pick(ctx, options, endpoints)
+local function pick(request, options, endpoints)
     if options.cookie then
         local known = tied(options, endpoints)
         if known then return known end
-        local chosen = next_in_turn(ctx.name, endpoints)
-        ctx.new_cookie = ngx.md5(id(chosen))
+        local chosen = next_in_turn(request.name, endpoints)
+        request.new_cookie = ngx.md5(chosen.name)
         return chosen
     end
     if options.hash_by then
@@ -120,12 +117,11 @@ local function pick(ctx, options, endpoints)
     if options.balance == "ewma" then
         return least(endpoints, slow)
     end
-    return next_in_turn(ctx.name, endpoints)
+    return next_in_turn(request.name, endpoints)
 end
 
-local function note_failure(ctx)
-    local last = ctx.endpoint
-    if not last or not balancer.get_last_failure() then
+local function note_failure(last)
+    if not balancer.get_last_failure() then
         return
     end
     local known = failures[last]
@@ -137,11 +133,14 @@ local function note_failure(ctx)
 end
 
 function _M.choose()
-    local ctx = ngx.ctx
-    local options, endpoints = ctx.options or {}, ctx.backend.endpoints
-    if ctx.endpoint then
-        note_failure(ctx)
-        _M.finished(ctx)
+    local request = requests.current()
+    local options, endpoints = request.options, request.backend.endpoints
+    local last = request.endpoint
+    if last then
+        note_failure(last)
+        _M.finished(request)
+        request.tried = request.tried or {}
+        request.tried[last] = true
     else
         local tries = options.tries or 3
         tries = tries == 0 and #endpoints or math.min(tries, #endpoints)
@@ -149,16 +148,13 @@ function _M.choose()
             balancer.set_more_tries(tries - 1)
         end
     end
-    local chosen = pick(ctx, options, usable(endpoints, ctx.tried))
-    local name = id(chosen)
-    if ctx.tried then
-        ctx.tried[name] = true
-    else
-        ctx.tried = { [name] = true }
-    end
-    ctx.endpoint = name
+    local chosen = pick(request, options, usable(endpoints, request.tried))
+    local name = chosen.name
+    request.endpoint = name
     active[name] = (active[name] or 0) + 1
-    balancer.set_timeouts(options.connect_seconds or 5, options.send_seconds or 60, options.read_seconds or 60)
+    if options.connect_seconds or options.send_seconds or options.read_seconds then
+        balancer.set_timeouts(options.connect_seconds, options.send_seconds, options.read_seconds)
+    end
     local done, problem = balancer.set_current_peer(chosen[1], chosen[2])
     if not done then
         ngx.log(ngx.ERR, "can't use endpoint ", name, ": ", problem)
@@ -166,27 +162,32 @@ function _M.choose()
 end
 
 -- A try is over.
-function _M.finished(ctx)
-    local name = ctx.endpoint
+function _M.finished(request)
+    local name = request.endpoint
     if name then
         active[name] = math.max(0, (active[name] or 1) - 1)
-        ctx.endpoint = nil
+        request.endpoint = false
+    end
+end
+
+-- How long answers of an endpoint take, the latest counting most.
+local function note_speed(name)
+    local seconds = tonumber(ngx.var.upstream_response_time)
+    if seconds then
+        local known = speed[name]
+        speed[name] = known and known * 0.9 + seconds * 0.1 or seconds
     end
 end
 
 -- The request is over.
-function _M.done(ctx, seconds, failed)
-    local name = ctx.endpoint
-    if not name then
-        return
-    end
-    _M.finished(ctx)
-    if not failed and failures[name] then
+function _M.done(request, failed)
+    local name = request.endpoint
+    _M.finished(request)
+    if failing > 0 and not failed and failures[name] then
         failures[name], failing = nil, failing - 1
     end
-    if seconds then
-        local known = speed[name]
-        speed[name] = known and known * 0.9 + seconds * 0.1 or seconds
+    if request.options.balance == "ewma" then
+        note_speed(name)
     end
 end
 

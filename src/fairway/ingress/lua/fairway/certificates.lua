@@ -6,6 +6,7 @@ local _M = {}
 local parsed = setmetatable({}, { __mode = "k" })
 
 local function named(host)
+    state.refresh()
     local secret = state.get("sni:" .. host)
     if not secret then
         local dot = host:find(".", 1, true)

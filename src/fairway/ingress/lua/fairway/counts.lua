@@ -1,6 +1,7 @@
 -- Requests counted by Ingress, backend and status, and how long they took. Each worker counts by itself and
 -- adds what it has to the common counts once a second.
 local balancer = require "fairway.balancer"
+local requests = require "fairway.requests"
 
 local shared = ngx.shared.fairway_counts
 local _M = {}
@@ -8,6 +9,7 @@ local BOUNDS = { 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10 }
 
 local own = {}
 local fresh = false
+local nowhere = { route = { ingress = "" } }
 
 local function flush()
     if not fresh then
@@ -19,7 +21,7 @@ local function flush()
     for ingress, backends in pairs(counted) do
         for name, each in pairs(backends) do
             local labels = ingress .. "|" .. name
-            for _, key in ipairs({ "count", "seconds", "bytes" }) do
+            for _, key in ipairs({ "count", "seconds" }) do
                 shared:incr(key .. "|" .. labels, each[key], 0)
             end
             for status, value in pairs(each.requests) do
@@ -40,33 +42,37 @@ local function of(ingress, name)
     end
     local each = backends[name]
     if not each then
-        each = { count = 0, seconds = 0, bytes = 0, requests = {}, buckets = {} }
+        each = { count = 0, seconds = 0, requests = {}, buckets = {} }
         backends[name] = each
     end
     return each
 end
 
-local function add(each, key, value)
-    each[key] = (each[key] or 0) + value
+local function bound_of(seconds)
+    for index = 1, #BOUNDS do
+        if seconds <= BOUNDS[index] then
+            return BOUNDS[index]
+        end
+    end
+end
+
+local function add(counts, key)
+    counts[key] = (counts[key] or 0) + 1
 end
 
 function _M.log()
-    local var = ngx.var
-    local status, seconds = var.status, tonumber(var.request_time) or 0
-    local ctx = ngx.ctx
-    if ctx.endpoint then
-        balancer.done(ctx, tonumber(var.upstream_response_time), status == "502" or status == "504")
+    local request = requests.finish() or nowhere
+    local status, seconds = ngx.status, ngx.now() - ngx.req.start_time()
+    if request.endpoint then
+        balancer.done(request, status == 502 or status == 504)
     end
     fresh = true
-    local each = of(ctx.route and ctx.route.ingress or "", ctx.name or "")
-    add(each.requests, status, 1)
+    local each = of(request.route.ingress, request.name or "")
     each.count, each.seconds = each.count + 1, each.seconds + seconds
-    each.bytes = each.bytes + (tonumber(var.bytes_sent) or 0)
-    for index = 1, #BOUNDS do
-        if seconds <= BOUNDS[index] then
-            add(each.buckets, BOUNDS[index], 1)
-            break
-        end
+    add(each.requests, status)
+    local bound = bound_of(seconds)
+    if bound then
+        add(each.buckets, bound)
     end
 end
 

@@ -1,87 +1,19 @@
--- Which route a request takes, and everything that happens before it is sent on: redirects, who may pass,
--- how much, canaries, rewriting.
+-- What happens before a request is sent on: little for most, but there are redirects, who may pass, how much,
+-- canaries, rewriting.
 local state = require "fairway.state"
+local routes = require "fairway.routes"
+local requests = require "fairway.requests"
 local addresses = require "fairway.addresses"
 local rates = require "fairway.rates"
 local answers = require "fairway.answers"
 
 local re_match = ngx.re.match
-local sub, byte, find = string.sub, string.byte, string.find
 
 local _M = {}
-
--- nginx has it in small letters already.
-local function bare_host(var)
-    local host = var.host or ""
-    if byte(host, #host) == 46 then
-        host = sub(host, 1, -2)
-    end
-    return host
-end
-
--- Prefixes match element by element: /foo is for /foo and /foo/bar, not for /foobar.
-local function has_prefix(path, prefix)
-    local length = #prefix
-    if byte(prefix, length) == 47 then
-        length = length - 1
-        prefix = sub(prefix, 1, length)
-    end
-    if length == 0 then
-        return true
-    end
-    if sub(path, 1, length) ~= prefix then
-        return false
-    end
-    local after = byte(path, length + 1)
-    return after == nil or after == 47
-end
-
-local function among(routes, path)
-    for index = 1, #routes do
-        local route = routes[index]
-        if route.type == "exact" then
-            if path == route.path then
-                return route
-            end
-        elseif route.type == "prefix" then
-            if has_prefix(path, route.path) then
-                return route
-            end
-        else
-            local captures = re_match(path, "^" .. route.path, "ijo")
-            if captures then
-                return route, captures
-            end
-        end
-    end
-end
-
-function _M.find(host, path, version)
-    local found = state.get("host:" .. host, version)
-    if not found then
-        local dot = find(host, ".", 1, true)
-        found = dot and state.get("host:*" .. sub(host, dot), version)
-    end
-    found = found or state.get("host:", version)
-    if found then
-        local route, captures = among(found.routes or {}, path)
-        if route then
-            return route, captures
-        end
-    end
-    return state.get("fallback", version)
-end
 
 local function refuse(status)
     ngx.status = status
     return ngx.exit(status)
-end
-
-local function external_port(port, scheme)
-    if (scheme == "https" and port == "443") or (scheme == "http" and port == "80") then
-        return ""
-    end
-    return ":" .. port
 end
 
 local function redirect_to_tls(route, options)
@@ -126,8 +58,7 @@ local function admit(route, options)
 end
 
 -- 0 means no limit; a body of unknown length is read first.
-local function limit_body(options)
-    local most = options.body_bytes or 1048576
+local function limit_body(most)
     if most == 0 then
         return
     end
@@ -189,7 +120,7 @@ local function rewrite(options, captures)
     local target = ngx.re.gsub(options.rewrite_target, [[\$(\d)]], function(group)
         return captures and captures[tonumber(group[1])] or ""
     end, "jo")
-    if sub(target, 1, 1) ~= "/" then
+    if target:sub(1, 1) ~= "/" then
         target = "/" .. target
     end
     if not pcall(ngx.req.set_uri, target) then
@@ -197,15 +128,14 @@ local function rewrite(options, captures)
     end
 end
 
-local function send_to(ctx, route, options, captures, version)
-    local name = backend_of(route)
-    local backend = state.get("backend:" .. name, version)
-    ctx.name = name
+local function send_to(route, captures)
+    local name, options = backend_of(route), route.options
+    local backend = state.backend(name)
+    requests.begin(route, name, backend)
     ngx.var.fairway_backend = name
     if not backend or #backend.endpoints == 0 then
         return refuse(503)
     end
-    ctx.backend, ctx.options = backend, options
     if options.upstream_host then
         ngx.var.fairway_host = options.upstream_host
     end
@@ -214,42 +144,67 @@ local function send_to(ctx, route, options, captures, version)
     end
 end
 
-local locations = { HTTPS = "@https", GRPC = "@grpc", GRPCS = "@grpc" }
-local nothing = {}
+-- The short way, for requests that need nothing but an endpoint: gives the backend's name, or nothing, and then
+-- the request has to go the long way.
+function _M.plain(secure)
+    state.refresh()
+    local var = ngx.var
+    local route = routes.find(var.host or "", var.uri)
+    if not route or not route.plain or (route.tls and not secure) then
+        return ""
+    end
+    local length = var.content_length
+    if length and route.body_bytes ~= 0 and tonumber(length) > route.body_bytes then
+        return ""
+    elseif not length and var.http_transfer_encoding then
+        return ""
+    end
+    local name = route.backend
+    local backend = state.backend(name)
+    if not backend or #backend.endpoints == 0 then
+        return ""
+    end
+    requests.begin(route, name, backend)
+    var.fairway_ingress = route.ingress
+    return name
+end
 
+local locations = { HTTPS = "@https", GRPC = "@grpc", GRPCS = "@grpc" }
+
+-- The long way.
 function _M.route()
-    local var, ctx, version = ngx.var, ngx.ctx, state.version()
+    state.refresh()
+    local var = ngx.var
     local path = var.uri
-    local route, captures = _M.find(bare_host(var), path, version)
+    local route, captures = routes.find(var.host or "", path)
     if not route then
         return refuse(404)
     end
-    local options = route.options or nothing
+    local options = route.options
     var.fairway_ingress = route.ingress
-    ctx.route = route
+    requests.begin(route)
     if options.cors and answers.preflight(options.cors) then
         return
     end
     redirects(route, options, path)
     admit(route, options)
-    limit_body(options)
+    limit_body(route.body_bytes)
     local location = locations[options.protocol]
     if location then
         var.fairway_scheme = options.protocol == "GRPCS" and "grpcs" or "grpc"
         return ngx.exec(location)
     end
-    send_to(ctx, route, options, captures, version)
+    send_to(route, captures)
 end
 
 -- After the jump to another location everything kept beside the request is gone; all checks were made before.
 function _M.again()
-    local version = state.version()
-    local route, captures = _M.find(bare_host(ngx.var), ngx.var.uri, version)
+    state.refresh()
+    local route, captures = routes.find(ngx.var.host or "", ngx.var.uri)
     if not route then
         return refuse(404)
     end
-    ngx.ctx.route = route
-    send_to(ngx.ctx, route, route.options or nothing, captures, version)
+    send_to(route, captures)
 end
 
 return _M

@@ -1,21 +1,38 @@
 -- What the controller has told us: one entry for a host, a backend, a certificate. Shared by all workers;
 -- each keeps what it has decoded, and looks again only where something has changed since.
 local cjson = require "cjson.safe"
+local entries = require "fairway.entries"
 
 local shared = ngx.shared.fairway
-local decoded = {}
 local _M = {}
 
--- Changes with every change.
-function _M.version()
-    return shared:get("version") or 0
+-- By key, with the text that each was decoded from.
+local decoded = {}
+-- What was found since the last change, so that most requests need not even make a key.
+local hosts, backends = {}, {}
+local seen = 0
+
+-- To be called before anything is asked for: from here on it is as of the latest change.
+function _M.refresh()
+    local version = shared:get("version") or 0
+    if version ~= seen then
+        seen, hosts, backends = version, {}, {}
+    end
 end
 
--- The value of an entry as of a version, or nil.
-function _M.get(key, version)
-    version = version or shared:get("version") or 0
+local function decode(key, text)
+    local value = cjson.decode(text)
+    local prepare = entries[key:match("^%a+")]
+    if value and prepare then
+        prepare(value)
+    end
+    return value
+end
+
+-- The value of an entry, or nil.
+function _M.get(key)
     local known = decoded[key]
-    if known and known.version == version then
+    if known and known.version == seen then
         return known.value
     end
     local text = shared:get(key)
@@ -24,12 +41,29 @@ function _M.get(key, version)
         return nil
     end
     if known and known.text == text then
-        known.version = version
+        known.version = seen
         return known.value
     end
-    local value = cjson.decode(text)
-    decoded[key] = { version = version, text = text, value = value }
+    local value = decode(key, text)
+    decoded[key] = { version = seen, text = text, value = value }
     return value
+end
+
+local function find(found, prefix, name)
+    local known = found[name]
+    if not known then
+        known = _M.get(prefix .. name)
+        found[name] = known
+    end
+    return known
+end
+
+function _M.host(name)
+    return find(hosts, "host:", name)
+end
+
+function _M.backend(name)
+    return find(backends, "backend:", name)
 end
 
 -- Take in a change: entries to set and entries to forget. All or, if memory runs out, an error.
@@ -63,10 +97,10 @@ function _M.load(path)
     if not file then
         return
     end
-    local entries = cjson.decode(file:read("*a"))
+    local saved = cjson.decode(file:read("*a"))
     file:close()
-    if type(entries) == "table" then
-        _M.change(entries, {})
+    if type(saved) == "table" then
+        _M.change(saved, {})
     end
 end
 
