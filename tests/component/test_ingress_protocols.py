@@ -27,6 +27,14 @@ http {{
         default_type application/grpc;
         add_header grpc-status 0;
         add_header seen "$server_protocol $request_uri";
+        client_max_body_size 0;
+        location / {{ return 200 "x"; }}
+        # Answers when it has read all that is sent.
+        location /pkg.Service/Collect {{ proxy_pass http://unix:{folder}/collected; }}
+    }}
+    server {{
+        listen unix:{folder}/collected;
+        client_max_body_size 0;
         location / {{ return 200 "x"; }}
     }}
 }}
@@ -92,16 +100,21 @@ async def test_grpc_reaches_a_server_that_speaks_nothing_else(served: Front) -> 
         assert "seen: HTTP/2.0 /pkg.Service/Method" in told
 
 
-async def test_a_backend_may_want_tls(served: Front, tmp_path: Path) -> None:
+async def serve_with_tls(served: Front, folder: Path, **annotations: str) -> None:
+    """A server `web` that speaks TLS, and an Ingress for it that says so."""
     for name, text in zip(("crt", "key"), certificate("backend"), strict=True):
-        (tmp_path / name).write_bytes(text)
+        (folder / name).write_bytes(text)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(tmp_path / "crt", tmp_path / "key")
+    context.load_cert_chain(folder / "crt", folder / "key")
     served.echoes["web"] = echo = await Echo("web").start(context)
     await served.tell(
         service("web"),
         slice_of("web", ("127.0.0.1", echo.port)),
-        ingress("one", ("web.test", P, "/", "web"), backend_protocol="HTTPS"),
+        ingress("one", ("web.test", P, "/", "web"), backend_protocol="HTTPS", **annotations),
     )
+
+
+async def test_a_backend_may_want_tls(served: Front, tmp_path: Path) -> None:
+    await serve_with_tls(served, tmp_path)
     answer = await served.get("web.test", "/x")
     assert (answer.service, answer.seen["target"]) == ("web", "/x")

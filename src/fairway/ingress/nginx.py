@@ -8,9 +8,11 @@ import grp
 import os
 import pwd
 import resource
+import secrets
 import shutil
 import signal
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from importlib import resources
 from pathlib import Path
@@ -71,7 +73,6 @@ class Nginx:
             (folder / name).mkdir(exist_ok=True)
         (folder / "passwords" / "none").touch(mode=0o644)
         _copy_programs(self.settings.lua / "fairway")
-        (folder / "nginx.conf").write_text(render(self.settings))
         if not (folder / "default.crt").exists():
             _make_default_certificate(folder)
 
@@ -80,6 +81,8 @@ class Nginx:
         if program is None:
             raise NginxError("there is no nginx; install nginx-light and libnginx-mod-http-lua")
         self.settings.socket.unlink(missing_ok=True)
+        self.settings = replace(self.settings, start=secrets.token_hex(6))
+        (self.settings.folder / "nginx.conf").write_text(render(self.settings))
         self._process = await asyncio.create_subprocess_exec(
             program,
             "-p",

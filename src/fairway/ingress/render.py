@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from fairway.ingress.annotations import Options
+
 
 @dataclass(frozen=True, slots=True)
 class Settings:
@@ -21,6 +23,8 @@ class Settings:
     user: str = ""
     open_files: int = 1024
     modules: Path = Path("/usr/lib/nginx/modules")
+    start: str = ""
+    """Tells one start of nginx from another: connections are counted from one again."""
 
     @property
     def socket(self) -> Path:
@@ -31,6 +35,8 @@ class Settings:
         return self.folder / "lua"
 
 
+# Answered whatever routes there are.
+_HEALTH = "/.fairway/healthz"
 _MODULES = ("ndk_http_module.so", "ngx_http_lua_module.so")
 _LOG = (
     '{"time":"$time_iso8601","client":"$remote_addr","method":"$request_method","host":"$host",'
@@ -41,20 +47,26 @@ _LOG = (
 )
 
 
-_HEADERS = {
-    "Host": "$fairway_host",
-    "X-Request-ID": "$fairway_request",
-    "X-Real-IP": "$remote_addr",
-    "X-Forwarded-For": "$remote_addr",
-    "X-Forwarded-Host": "$http_host",
-    "X-Forwarded-Port": "$server_port",
-    "X-Forwarded-Proto": "$scheme",
-    "X-Forwarded-Scheme": "$scheme",
-    "X-Scheme": "$scheme",
-    "X-Original-Forwarded-For": "$http_x_forwarded_for",
-    "Proxy": '""',
-}
+# nginx takes no variable for this, so bodies of unknown length have the next of these for a limit.
+_BODY_LIMITS = tuple(1 << bits for bits in range(10, 37))
+_HOST = {"Host": "$fairway_host"}
 _UPGRADE = {"Upgrade": "$http_upgrade", "Connection": "$fairway_connection"}
+
+
+def _headers(scheme: str, port: int) -> dict[str, str]:
+    """For servers, of every request. Constants cost nothing where variables do."""
+    return {
+        "X-Request-ID": "$fairway_request",
+        "X-Real-IP": "$remote_addr",
+        "X-Forwarded-For": "$remote_addr",
+        "X-Forwarded-Host": "$http_host",
+        "X-Forwarded-Port": str(port),
+        "X-Forwarded-Proto": scheme,
+        "X-Forwarded-Scheme": scheme,
+        "X-Scheme": scheme,
+        "X-Original-Forwarded-For": "$http_x_forwarded_for",
+        "Proxy": '""',
+    }
 
 
 def render(settings: Settings) -> str:
@@ -71,9 +83,9 @@ def render(settings: Settings) -> str:
         "http {",
         _lua(settings),
         _general(folder),
-        _sending("proxy", _HEADERS | _UPGRADE),
-        _sending("grpc", _HEADERS),
-        _VARIABLES.format(folder=folder),
+        _trying("proxy"),
+        _trying("grpc"),
+        _VARIABLES.format(folder=folder, start=settings.start),
         _ENDPOINTS,
         _server(settings, secure=False),
         _server(settings, secure=True),
@@ -94,7 +106,7 @@ def _lua(settings: Settings) -> str:
     lua_malloc_trim 100000;
     init_by_lua_block {{
         require("fairway.state").load("{settings.folder}/state")
-        fairway = {{}}
+        fairway = {{ health = "{_HEALTH}", largest_body_limit = {_BODY_LIMITS[-1]} }}
         for _, name in ipairs({{ "router", "balancer", "answers", "counts", "certificates", "control" }}) do
             fairway[name] = require("fairway." .. name)
         end
@@ -114,6 +126,7 @@ def _general(folder: Path) -> str:
 {temporary}
 
     server_tokens off;
+    request_pool_size 12k;
     types {{ }}
     default_type application/octet-stream;
     keepalive_timeout 75s;
@@ -137,13 +150,16 @@ def _general(folder: Path) -> str:
     proxy_ssl_name $host;"""
 
 
-def _sending(kind: str, headers: Mapping[str, str]) -> str:
-    lines = [f"{kind}_set_header {name} {value};" for name, value in headers.items()]
+def _trying(kind: str) -> str:
     # Lua changes these only for routes that ask for other ones.
-    lines += [f"{kind}_connect_timeout 5s;", f"{kind}_send_timeout 60s;", f"{kind}_read_timeout 60s;"]
+    lines = [f"{kind}_connect_timeout 5s;", f"{kind}_send_timeout 60s;", f"{kind}_read_timeout 60s;"]
     # What is safe to repeat is tried with the next endpoint; how often, and for how long, Lua says.
     lines += [f"{kind}_next_upstream error timeout;", f"{kind}_next_upstream_tries 0;"]
     return "".join(f"\n    {line}" for line in lines)
+
+
+def _sending(kind: str, headers: Mapping[str, str]) -> str:
+    return "\n".join(f"            {kind}_set_header {name} {value};" for name, value in headers.items())
 
 
 # Variables of a map cost nothing until they are read, and Lua can still set them.
@@ -151,7 +167,7 @@ _VARIABLES = """
     map $http_upgrade $fairway_connection {{ default upgrade; "" ""; }}
     map $http_x_request_id $fairway_request {{
         default $http_x_request_id;
-        "" "$connection-$connection_requests-$msec";
+        "" "$connection-$connection_requests-{start}";
     }}
     map "" $fairway_ingress {{ default ""; }}
     map "" $fairway_backend {{ default ""; }}
@@ -172,6 +188,8 @@ _ENDPOINTS = """
 
 def _server(settings: Settings, secure: bool) -> str:
     """A request goes the short way unless Lua says that it needs more: every phase of Lua costs time."""
+    headers = _headers(*(("https", settings.https_port) if secure else ("http", settings.http_port)))
+    short = {"Host": "$http_host", **headers, "Upgrade": '""', "Connection": '""'}
     return f"""
     server {{
 {_listening(settings, secure)}
@@ -179,32 +197,48 @@ def _server(settings: Settings, secure: bool) -> str:
 {_certificate(settings.folder) if secure else ""}
         log_by_lua_block {{ fairway.counts.log() }}
         error_page 418 = @long;
+        if ($http_upgrade) {{ return 418; }}
+        set_by_lua_block $fairway_backend {{ return fairway.router.plain({str(secure).lower()}) }}
+        if ($fairway_backend = "") {{ return 418; }}
 
-        location = /.fairway/healthz {{ access_log off; return 200 "ok\\n"; }}
+        location = {_HEALTH} {{ access_log off; return 200 "ok\\n"; }}
 
         location / {{
-            set_by_lua_block $fairway_backend {{ return fairway.router.plain({str(secure).lower()}) }}
-            if ($fairway_backend = "") {{ return 418; }}
+            client_max_body_size {Options().body_bytes};
+{_sending("proxy", short)}
 {_ANSWERS if secure else ""}
             proxy_pass http://endpoints;
         }}
-{_long("@long", "route", "proxy_pass http://endpoints")}
-{_long("@https", "again", "proxy_pass https://endpoints")}
-{_long("@grpc", "again", "grpc_pass $fairway_scheme://endpoints")}
+{_long_ways(headers)}
     }}"""
 
 
 _ANSWERS = "            header_filter_by_lua_block { fairway.answers.headers() }"
 
 
-def _long(name: str, function: str, sending: str) -> str:
+def _long_ways(headers: dict[str, str]) -> str:
+    """`@proxy` and `@grpc` are for what `@long` can't do; `@proxy-1024` and the like also limit bodies."""
+    proxy = _sending("proxy", _HOST | headers | _UPGRADE) + "\n            proxy_pass "
+    grpc = _sending("grpc", _HOST | headers) + "\n            grpc_pass "
+    ways = [_way("@long", "route", proxy + "http://endpoints")]
+    for name, sending in (("@proxy", proxy), ("@grpc", grpc)):
+        ways.append(_way(name, "again", sending + "$fairway_scheme://endpoints"))
+        ways += [
+            _way(f"{name}-{most}", "again", f"{sending}$fairway_scheme://endpoints", most)
+            for most in _BODY_LIMITS
+        ]
+    return "".join(ways)
+
+
+def _way(name: str, function: str, sending: str, body_limit: int = 0) -> str:
     return f"""
         location {name} {{
+            client_max_body_size {body_limit};
             rewrite_by_lua_block {{ fairway.router.{function}() }}
             auth_basic $fairway_realm;
             auth_basic_user_file $fairway_passwords;
 {_ANSWERS}
-            {sending};
+{sending};
         }}"""
 
 

@@ -57,24 +57,36 @@ local function admit(route, options)
     end
 end
 
--- 0 means no limit; a body of unknown length is read first.
-local function limit_body(most)
-    if most == 0 then
+local function is_of_unknown_length(var)
+    return not var.content_length and (var.http_transfer_encoding or var.server_protocol == "HTTP/2.0")
+end
+
+-- 0 means no limit. One of these and nginx itself (see `way`) keep to it.
+local function limit_known_body(most)
+    local length = tonumber(ngx.var.content_length)
+    if length and most ~= 0 and length > most then
+        return refuse(413)
+    end
+end
+
+local function body_size()
+    local data, path = ngx.req.get_body_data(), ngx.req.get_body_file()
+    if data then
+        return #data
+    end
+    local file = path and io.open(path, "rb")
+    local size = file and file:seek("end") or 0
+    if file then file:close() end
+    return size
+end
+
+-- nginx has limited it to the next power of two. Over HTTP/2 Lua can't read it, so there that is all.
+local function limit_chunked_body(most)
+    if most == 0 or ngx.var.content_length or not ngx.var.http_transfer_encoding then
         return
     end
-    local length = tonumber(ngx.var.content_length)
-    if not length and ngx.var.http_transfer_encoding then
-        ngx.req.read_body()
-        local data, path = ngx.req.get_body_data(), ngx.req.get_body_file()
-        if data then
-            length = #data
-        elseif path then
-            local file = io.open(path, "rb")
-            length = file and file:seek("end") or 0
-            if file then file:close() end
-        end
-    end
-    if length and length > most then
+    ngx.req.read_body()
+    if body_size() > most then
         return refuse(413)
     end
 end
@@ -149,14 +161,12 @@ end
 function _M.plain(secure)
     state.refresh()
     local var = ngx.var
-    local route = routes.find(var.host or "", var.uri)
-    if not route or not route.plain or (route.tls and not secure) then
-        return ""
+    local path = var.uri
+    if path == fairway.health then
+        return "none"
     end
-    local length = var.content_length
-    if length and route.body_bytes ~= 0 and tonumber(length) > route.body_bytes then
-        return ""
-    elseif not length and var.http_transfer_encoding then
+    local route = routes.find(var.host or "", path)
+    if not route or not route.plain or (route.tls and not secure) then
         return ""
     end
     local name = route.backend
@@ -169,7 +179,17 @@ function _M.plain(secure)
     return name
 end
 
-local locations = { HTTPS = "@https", GRPC = "@grpc", GRPCS = "@grpc" }
+-- Where a request goes that `@long` can't send on: to a server that speaks something else, or with a body of
+-- unknown length that has a limit.
+local function way(route, var)
+    local protocol = route.options.protocol or "HTTP"
+    local limit = is_of_unknown_length(var) and route.body_limit or ""
+    if protocol == "HTTP" and limit == "" then
+        return
+    end
+    var.fairway_scheme = protocol:lower()
+    return (protocol:sub(1, 4) == "GRPC" and "@grpc" or "@proxy") .. limit
+end
 
 -- The long way.
 function _M.route()
@@ -188,22 +208,23 @@ function _M.route()
     end
     redirects(route, options, path)
     admit(route, options)
-    limit_body(route.body_bytes)
-    local location = locations[options.protocol]
+    limit_known_body(route.body_bytes)
+    local location = way(route, var)
     if location then
-        var.fairway_scheme = options.protocol == "GRPCS" and "grpcs" or "grpc"
         return ngx.exec(location)
     end
     send_to(route, captures)
 end
 
--- After the jump to another location everything kept beside the request is gone; all checks were made before.
+-- After the jump to another location everything kept beside the request is gone; all checks were made before,
+-- but for a body that had not been read.
 function _M.again()
     state.refresh()
     local route, captures = routes.find(ngx.var.host or "", ngx.var.uri)
     if not route then
         return refuse(404)
     end
+    limit_chunked_body(route.body_bytes)
     send_to(route, captures)
 end
 
