@@ -15,7 +15,7 @@ from fairway.kernel.link import PacketLink
 from fairway.lb.speaker.announcer import Announcer
 
 from .lb_cluster import BalancedCluster, Probes, Witness
-from .proxy_cluster import TARGET, eventually
+from .proxy_cluster import PORT, TARGET, eventually
 from .topology import Namespace, Pod, network, tcp
 
 
@@ -71,7 +71,7 @@ def test_an_ipv6_address_is_found_by_neighbour_discovery(cluster: BalancedCluste
     node, client, address = cluster.net.nodes[0], cluster.net.client, "fd00:30::230"
 
     async def speak() -> None:
-        announcer = Announcer(link, lambda asked: asked == address, lambda *conflict: None)
+        announcer = Announcer(link, lambda asked: asked == address, lambda *_: None, lambda _: None)
         announcer.listen(address)
         stop = announcer.run()
         await asyncio.to_thread(ask)
@@ -130,6 +130,52 @@ def test_a_holder_that_was_frozen_does_not_answer_when_it_wakes_up(cluster: Bala
         cluster.speaker(first).send(signal.SIGCONT)
         count = len(witness.heard)
         eventually(lambda: len(witness.heard) > count + 50, within=30)
+    assert witness.turns() == [cluster.mac(first), cluster.mac(second)]
+
+
+def test_addresses_are_answered_for_while_there_is_no_api_server(cluster: BalancedCluster) -> None:
+    client, lasting = cluster.net.client, 5
+    address = cluster.publish("lasting", pods(cluster))
+    eventually(lambda: answered(client, address), within=30)
+    holder = cluster.holder(address)
+    with Witness(client, address) as witness:
+        eventually(lambda: len(witness.heard) > 20, within=30)
+        cluster.apiserver.kill()
+        began, count = time.monotonic(), len(witness.heard)
+        # Many times as long as a Lease lasts.
+        eventually(lambda: witness.heard[-1][0] > began + lasting, within=30)
+        assert len(witness.heard) > count + 100
+        cluster.apiserver.start()
+        eventually(lambda: cluster.holder(address), within=30)
+        count = len(witness.heard)
+        eventually(lambda: len(witness.heard) > count + 200, within=30)
+    assert witness.turns() == [cluster.mac(holder)]
+
+
+@pytest.mark.parametrize("way", ["REJECT --reject-with tcp-reset", "DROP"])
+def test_a_holder_that_loses_the_api_server_alone_makes_room_for_another(
+    cluster: BalancedCluster, way: str
+) -> None:
+    """It goes on until it hears that another node has the address now."""
+    client, name = cluster.net.client, f"alone-{way[:4].lower()}"
+    address = cluster.publish(name, pods(cluster))
+    eventually(lambda: answered(client, address), within=30)
+    first = cluster.holder(address)
+    node = next(node.namespace for node in cluster.net.nodes if node.name == first)
+    rule = ("OUTPUT", "-p", "tcp", "--dport", str(PORT), "-j", *way.split())
+    with Witness(client, address) as witness:
+        eventually(lambda: len(witness.heard) > 20, within=30)
+        node.command("iptables", "-I", *rule)
+        try:
+            eventually(lambda: cluster.holder(address) not in ("", first), within=30)
+            second = cluster.holder(address)
+            eventually(lambda: witness.turns()[-1] == cluster.mac(second), within=30)
+            count = len(witness.heard)
+            eventually(lambda: len(witness.heard) > count + 300, within=30)
+        finally:
+            node.command("iptables", "-D", *rule)
+        count = len(witness.heard)
+        eventually(lambda: len(witness.heard) > count + 100, within=30)
     assert witness.turns() == [cluster.mac(first), cluster.mac(second)]
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from ipaddress import ip_address
 
+import pytest
+
 from fairway.kernel.link import FakeLink
 from fairway.lb.speaker import wire
 from fairway.lb.speaker.announcer import Announcer
@@ -14,7 +16,8 @@ ADDRESS = "10.0.0.9"
 
 def build(held: set[str]) -> tuple[FakeLink, Announcer, list[tuple[str, str]]]:
     link, conflicts = FakeLink(), list[tuple[str, str]]()
-    return link, Announcer(link, held.__contains__, lambda *words: conflicts.append(words)), conflicts
+    announcer = Announcer(link, held.__contains__, lambda *words: conflicts.append(words), lambda _: None)
+    return link, announcer, conflicts
 
 
 def test_only_addresses_that_are_held_are_answered_for() -> None:
@@ -51,3 +54,37 @@ def test_questions_about_ipv6_addresses_are_heard_before_the_address_is_held() -
     link, announcer, _ = build(set())
     announcer.listen("fd00::12:3456")
     assert link.groups == {"ff02::1:ff12:3456"}
+
+
+@pytest.mark.parametrize("address", ["10.0.0.9", "fd00::9"])
+def test_a_claim_is_heard_before_a_question_that_came_earlier_is_answered(address: str) -> None:
+    """A process that was stalled finds both waiting."""
+    link, held = FakeLink(), {address}
+    announcer = Announcer(link, held.__contains__, lambda *_: None, held.discard)
+    for claim in (
+        wire.take_over(ip_address(address), THEIRS),
+        *wire.announcement(ip_address(address), THEIRS),
+    ):
+        held.add(address)
+        link.arrive(wire.probe(ip_address(address), bytes.fromhex("020000000003")))
+        link.arrive(claim)
+        announcer.receive()
+        assert link.sent == []
+
+
+def test_a_host_that_only_asks_contests_nothing() -> None:
+    contested: list[str] = []
+    link = FakeLink()
+    announcer = Announcer(link, lambda _: True, lambda *_: None, contested.append)
+    link.arrive(wire.probe(ip_address(ADDRESS), THEIRS))
+    link.arrive(wire.take_over(ip_address(ADDRESS), link.mac))
+    announcer.receive()
+    assert contested == []
+
+
+def test_before_anything_is_announced_claims_that_wait_are_heard() -> None:
+    link, held = FakeLink(), {ADDRESS}
+    announcer = Announcer(link, held.__contains__, lambda *_: None, held.discard)
+    link.arrive(wire.take_over(ip_address(ADDRESS), THEIRS))
+    assert not announcer.announce(ADDRESS)
+    assert link.sent == []

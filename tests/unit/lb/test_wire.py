@@ -38,6 +38,15 @@ def test_a_probe_is_a_question_in_the_name_of_nobody(address: wire.Address) -> N
 
 
 @pytest.mark.parametrize("address", [FOUR, SIX])
+def test_a_node_that_takes_over_is_told_from_a_host_that_asks(address: wire.Address) -> None:
+    taking, asking = (wire.read(frame(address, OURS)) for frame in (wire.take_over, wire.probe))
+    assert isinstance(taking, wire.Question)
+    assert isinstance(asking, wire.Question)
+    assert (taking.takes_over, asking.takes_over) == (True, False)
+    assert (taking.address, int(taking.asker), taking.mac) == (address, 0, OURS)
+
+
+@pytest.mark.parametrize("address", [FOUR, SIX])
 def test_announcements_and_answers_are_claims(address: wire.Address) -> None:
     for frame in wire.announcement(address, OURS):
         assert wire.read(frame) == wire.Claim(address, OURS)

@@ -24,15 +24,19 @@ PERIOD_SECONDS = 10.0
 
 MayAnswer = Callable[[str], bool]
 Conflict = Callable[[str, str], None]
+Contested = Callable[[str], None]
 
 
 class Announcer:
-    """`may_answer(address)`; `conflict(address, mac)` is called when another machine claims what we hold."""
+    """`contested(address)` is called when another machine claims an address, whoever holds it, before
+    `may_answer(address)` is asked; `conflict(address, mac)` when we may answer for it all the same.
+    """
 
-    def __init__(self, link: Link, may_answer: MayAnswer, conflict: Conflict) -> None:
+    def __init__(self, link: Link, may_answer: MayAnswer, conflict: Conflict, contested: Contested) -> None:
         self._link = link
         self._may_answer = may_answer
         self._conflict = conflict
+        self._contested = contested
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
     def listen(self, address: str) -> None:
@@ -42,19 +46,26 @@ class Announcer:
             self._link.join(str(wire.solicited_node(parsed)))
 
     def receive(self) -> None:
-        for frame in self._link.receive():
-            self.handle(frame)
+        """All that has come, claims first: questions may have waited for longer than our right to answer."""
+        read = [wire.read(frame) for frame in self._link.receive()]
+        heard = [each for each in read if each and each.mac != self._link.mac]
+        for each in heard:
+            if isinstance(each, wire.Claim) or each.takes_over:
+                self._contested(str(each.address))
+        for each in heard:
+            self._handle(each)
 
-    def handle(self, frame: bytes) -> None:
-        heard = wire.read(frame)
-        if heard is None or heard.mac == self._link.mac:
-            return
+    def _handle(self, heard: wire.Question | wire.Claim) -> None:
         if not self._may_answer(str(heard.address)):
             return
         if isinstance(heard, wire.Question):
             self._link.send(wire.answer(heard, self._link.mac))
         else:
             self._conflict(str(heard.address), heard.mac.hex(":"))
+
+    def ask(self, address: str) -> None:
+        """Whoever still answers for an address that is ours now is told to stop."""
+        self._link.send(wire.take_over(ipaddress.ip_address(address), self._link.mac))
 
     def taken(self, address: str) -> None:
         """Tell the network that the address is here now."""
@@ -63,6 +74,7 @@ class Announcer:
         self._tasks[address] = asyncio.create_task(self._announce_on(address))
 
     def announce(self, address: str) -> bool:
+        self.receive()
         if not self._may_answer(address):
             return False
         parsed = ipaddress.ip_address(address)

@@ -18,10 +18,12 @@ from fairway.client import AlreadyExists, ApiError, Client, Conflict, NotFound
 from fairway.lb.config import Terms
 from fairway.lb.objects import NAMESPACE, Lease
 from fairway.lb.speaker.model import LEASE_LABEL, lease_name
-from fairway.lb.speaker.ownership import Act, Ownership, Record
+from fairway.lb.speaker.ownership import ASK_SECONDS, Act, Ownership, Record
 
 log = structlog.get_logger()
 ATTEMPTS = 3
+# Single frames get lost.
+QUESTIONS = 4
 LEAVE_ANNOTATION = "fairway.dev/leave"
 
 
@@ -38,7 +40,8 @@ def record_of(lease: Lease) -> Record:
 
 
 class Keeper:
-    """Holds, or waits to hold, one address for one node. `taken` is called when it becomes ours.
+    """Holds, or waits to hold, one address for one node. `taken` is called when it becomes ours, and before
+    that `ask`, again and again, if it was another node's.
 
     `absent_since`: for how long we know that there is no Lease, if there is none.
     """
@@ -50,6 +53,7 @@ class Keeper:
         node: str,
         terms: Terms,
         clock: Callable[[], float],
+        ask: Callable[[str], None],
         taken: Callable[[str], None],
         absent_since: float,
     ) -> None:
@@ -59,8 +63,9 @@ class Keeper:
         self._node = node
         self._terms = terms
         self._clock = clock
-        self._taken = taken
+        self._ask, self._taken = ask, taken
         self._eligible = False
+        self._reached = True
         self._wake = asyncio.Event()
 
     def may_answer(self) -> bool:
@@ -120,6 +125,10 @@ class Keeper:
     async def _claim(self) -> None:
         held = self.may_answer()
         await self._write(self.ownership.record, holder=self._node, began=self._clock())
+        while self.ownership.must_ask(now := self._clock()):
+            self._ask(self.address)
+            self.ownership.asking(now)
+            await asyncio.sleep(ASK_SECONDS / QUESTIONS)
         if self.may_answer() and not held:
             log.info("address taken", address=self.address, node=self._node)
             self._taken(self.address)
@@ -129,16 +138,24 @@ class Keeper:
             async with asyncio.timeout(self._terms.duration):
                 written = await self._put(before, holder)
         except (Conflict, AlreadyExists, NotFound):
+            self.ownership.contested()
             await self._look()
             self.ownership.failed(self._clock())
         except (ApiError, TimeoutError) as error:
-            log.warning("lease not written", address=self.address, error=str(error) or "no answer in time")
-            self.ownership.failed(self._clock())
+            self.ownership.unreachable(self._clock())
+            self._note_failure(str(error) or "no answer in time")
         else:
+            self._reached = True
             if holder:
-                self.ownership.claimed(record_of(written), began, self._clock())
+                self.ownership.claimed(record_of(written), began, self._clock(), before)
             else:
                 self.ownership.observe(record_of(written), self._clock())
+
+    def _note_failure(self, error: str) -> None:
+        """Once, not several times a second for each address."""
+        if self._reached:
+            log.warning("lease not written", address=self.address, answering=self.may_answer(), error=error)
+        self._reached = False
 
     async def _look(self) -> None:
         """Someone was faster: see who."""

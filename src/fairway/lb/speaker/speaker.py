@@ -55,7 +55,7 @@ class Speaker:
         self._config, self._client, self._recorder = config, client, recorder
         self._link, self._caches = link, caches
         self._leases = Informer(client, LEASES, type=Lease, namespace=NAMESPACE, label_selector=LEASE_LABEL)
-        self._announcer = Announcer(link, self._may_answer, self._conflict)
+        self._announcer = Announcer(link, self._may_answer, self._conflict, self._contested)
         self._wanted: dict[str, Announcement] = {}
         self._keepers: dict[str, Keeper] = {}
         self._by_lease: dict[str, Keeper] = {}
@@ -118,6 +118,7 @@ class Speaker:
             self._config.node,
             self._config.terms,
             time.monotonic,
+            self._announcer.ask,
             self._announcer.taken,
             absent_since=self._vanished.get(name, self._started),
         )
@@ -160,6 +161,10 @@ class Speaker:
     def _may_answer(self, address: str) -> bool:
         keeper = self._keepers.get(address)
         return keeper is not None and keeper.may_answer()
+
+    def _contested(self, address: str) -> None:
+        if (keeper := self._keepers.get(address)) is not None:
+            keeper.ownership.contested()
 
     def _conflict(self, address: str, mac: str) -> None:
         now = time.monotonic()

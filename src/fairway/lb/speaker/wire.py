@@ -16,6 +16,9 @@ _ICMPV6, _SOLICITATION, _ADVERTISEMENT = 58, 135, 136
 _SOLICITED, _OVERRIDE = 0x40000000, 0x20000000
 _SOURCE_OPTION, _TARGET_OPTION = 1, 2
 _ALL_NODES = ipaddress.IPv6Address("ff02::1")
+# Tells a node that has taken an address over from any host that asks who has it: in ARP as the hardware
+# address looked for, which says nothing otherwise, and in neighbour discovery as a nonce (RFC 7527).
+_TAKING_OVER, _NONCE_OPTION = b"\x02fw-lb", 14
 _NOBODY4, _NOBODY6 = ipaddress.IPv4Address(0), ipaddress.IPv6Address(0)
 
 
@@ -26,6 +29,8 @@ class Question:
     address: Address
     asker: Address
     mac: bytes
+    takes_over: bool = False
+    """The asker has the right to the address now, and wants to know whether anyone still answers for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +57,7 @@ def _read_arp(packet: bytes) -> Question | Claim | None:
     mac, sender = packet[8:14], ipaddress.IPv4Address(packet[14:18])
     target = ipaddress.IPv4Address(packet[24:28])
     if operation == _REQUEST and sender != target:
-        return Question(target, sender, mac)
+        return Question(target, sender, mac, packet[18:24] == _TAKING_OVER)
     return Claim(sender, mac) if operation in (_REQUEST, _REPLY) and sender != _NOBODY4 else None
 
 
@@ -62,7 +67,8 @@ def _read_neighbour(sender_mac: bytes, packet: bytes) -> Question | Claim | None
     kind, target = packet[40], ipaddress.IPv6Address(packet[48:64])
     source = ipaddress.IPv6Address(packet[8:24])
     if kind == _SOLICITATION:
-        return Question(target, source, _option(packet[64:], _SOURCE_OPTION) or sender_mac)
+        takes_over = _option(packet[64:], _NONCE_OPTION) == _TAKING_OVER
+        return Question(target, source, _option(packet[64:], _SOURCE_OPTION) or sender_mac, takes_over)
     if kind == _ADVERTISEMENT:
         return Claim(target, _option(packet[64:], _TARGET_OPTION) or sender_mac)
     return None
@@ -98,10 +104,19 @@ def announcement(address: Address, mac: bytes) -> tuple[bytes, ...]:
 
 def probe(address: Address, mac: bytes) -> bytes:
     """Asks who else has an address, in the name of nobody, so that no cache learns anything from it."""
+    return _probe(address, mac, bytes(6), b"")
+
+
+def take_over(address: Address, mac: bytes) -> bytes:
+    """A probe that tells whoever answers for the address without a right to it to stop."""
+    return _probe(address, mac, _TAKING_OVER, bytes((_NONCE_OPTION, 1)) + _TAKING_OVER)
+
+
+def _probe(address: Address, mac: bytes, looked_for: bytes, option: bytes) -> bytes:
     if isinstance(address, ipaddress.IPv4Address):
-        return _arp(_REQUEST, _BROADCAST, mac, _NOBODY4, bytes(6), address)
+        return _arp(_REQUEST, _BROADCAST, mac, _NOBODY4, looked_for, address)
     group = solicited_node(address)
-    body = struct.pack("!BBHI", _SOLICITATION, 0, 0, 0) + address.packed
+    body = struct.pack("!BBHI", _SOLICITATION, 0, 0, 0) + address.packed + option
     return _icmpv6(mac, _multicast_mac(group), _NOBODY6, group, body)
 
 
