@@ -13,7 +13,7 @@ from fairway.api.resources import NODES
 from fairway.client import ApiError, Client, KubeConfig
 from tests.netns.agent_under_test import Cluster, create_account
 from tests.netns.node_under_test import Node, clean_up, node_namespace, until
-from tests.netns.topology import TARGET, Network, network
+from tests.netns.topology import TARGET, Namespace, Network, network
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -68,6 +68,14 @@ def data(tmp_path: Path) -> Iterator[Path]:
 async def node(data: Path, images: Path) -> AsyncIterator[Node]:
     async with Node(data, images).running() as running:
         yield running
+
+
+@pytest.fixture
+def space() -> Iterator[Namespace]:
+    """A network namespace with nothing in it."""
+    made = Namespace("space")
+    yield made
+    made.close()
 
 
 @pytest.fixture(scope="module")

@@ -21,13 +21,6 @@ V4, V6 = "10.96.0.80", "fd00:96::80"
 
 
 @pytest.fixture
-def space() -> Iterator[Namespace]:
-    made = Namespace("elements")
-    yield made
-    made.close()
-
-
-@pytest.fixture
 def nftables(space: Namespace) -> Iterator[LibNftables]:
     with contextlib.closing(space.run(LibNftables)) as opened:
         opened.run("\n".join(tables()))

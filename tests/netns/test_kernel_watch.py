@@ -15,13 +15,6 @@ from .topology import Namespace
 
 
 @pytest.fixture
-def space() -> Iterator[Namespace]:
-    made = Namespace("watch")
-    yield made
-    made.close()
-
-
-@pytest.fixture
 def watch(space: Namespace) -> Iterator[TableWatch]:
     with contextlib.closing(space.run(lambda: TableWatch("fairway-proxy"))) as opened:
         yield opened
