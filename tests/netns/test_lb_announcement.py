@@ -152,6 +152,27 @@ def test_addresses_are_answered_for_while_there_is_no_api_server(cluster: Balanc
     assert witness.turns() == [cluster.mac(holder)]
 
 
+def test_addresses_are_answered_for_while_the_api_server_hangs(cluster: BalancedCluster) -> None:
+    """When it goes on, it may grant what others had given up asking for: then the address moves, once."""
+    client = cluster.net.client
+    address = cluster.publish("hanging", pods(cluster))
+    eventually(lambda: answered(client, address), within=30)
+    holder = cluster.mac(cluster.holder(address))
+    with Witness(client, address) as witness:
+        eventually(lambda: len(witness.heard) > 20, within=30)
+        cluster.apiserver.send(signal.SIGSTOP)
+        try:
+            began = time.monotonic()
+            eventually(lambda: witness.heard[-1][0] > began + 5, within=30)
+            assert witness.turns() == [holder]
+        finally:
+            cluster.apiserver.send(signal.SIGCONT)
+        count = len(witness.heard)
+        eventually(lambda: len(witness.heard) > count + 200, within=30)
+    turns = witness.turns()
+    assert len(turns) == len(set(turns))
+
+
 @pytest.mark.parametrize("way", ["REJECT --reject-with tcp-reset", "DROP"])
 def test_a_holder_that_loses_the_api_server_alone_makes_room_for_another(
     cluster: BalancedCluster, way: str

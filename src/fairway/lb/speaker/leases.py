@@ -138,8 +138,8 @@ class Keeper:
             async with asyncio.timeout(self._terms.duration):
                 written = await self._put(before, holder)
         except (Conflict, AlreadyExists, NotFound):
-            self.ownership.contested()
-            await self._look()
+            if not await self._look():
+                self.ownership.contested()
             self.ownership.failed(self._clock())
         except (ApiError, TimeoutError) as error:
             self.ownership.unreachable(self._clock())
@@ -157,8 +157,8 @@ class Keeper:
             log.warning("lease not written", address=self.address, answering=self.may_answer(), error=error)
         self._reached = False
 
-    async def _look(self) -> None:
-        """Someone was faster: see who."""
+    async def _look(self) -> bool:
+        """Someone was faster, if only a write of our own that got no answer: see who, if that can be seen."""
         try:
             async with asyncio.timeout(self._terms.duration):
                 found = await self._client.get(
@@ -169,6 +169,8 @@ class Keeper:
             self.observe(None)
         except (ApiError, TimeoutError) as error:
             log.debug("lease not read", address=self.address, error=str(error))
+            return False
+        return True
 
     async def _put(self, before: Record | None, holder: str) -> Lease:
         metadata: dict[str, Any] = {
