@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import re
 import ssl
 import subprocess
 import sys
@@ -13,6 +12,8 @@ import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+
+from benchmarks.processes import memory
 
 TOKEN = "benchmark"
 FAIRWAY = str(Path(sys.executable).with_name("fairway"))
@@ -34,11 +35,7 @@ class Server:
         return str(self.data / "kubeconfig")
 
     def memory(self) -> float:
-        """Megabytes, shared pages counted by share (PSS)."""
-        text = Path(f"/proc/{self.process.pid}/smaps_rollup").read_text()
-        found = re.search(r"^Pss:\s+(\d+)", text, re.MULTILINE)
-        assert found
-        return int(found[1]) / 1024
+        return memory(self.process.pid)
 
 
 @contextlib.contextmanager

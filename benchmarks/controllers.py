@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.apiserver_process import FAIRWAY, Server, api_server
+from benchmarks.processes import memory, used
 from benchmarks.report import Report
 from fairway.api.objects import EndpointSlice, Service
 from fairway.api.resources import (
@@ -32,7 +33,6 @@ SMALL, AT_ONCE = 200, 15
 CROWD = 1_000
 MANY = 10_000
 IDLE_SECONDS = 10.0
-TICKS = 100  # clock ticks a second, as /proc counts processor time
 
 
 def run(report: Report) -> None:
@@ -57,10 +57,10 @@ def controllers(server: Server, chosen: str = "*") -> Iterator[int]:
 async def latency_and_crowd(server: Server, process: int, report: Report) -> None:
     async with Client(KubeConfig.load(server.kubeconfig)) as client:
         await ready(client)
-        before = processor_seconds(process)
+        before = used(process)
         delays = sorted(await slice_delays(client))
         p50, p99 = delays[len(delays) // 2], delays[int(len(delays) * 0.99)]
-        spent = (processor_seconds(process) - before) / SMALL * 1000
+        spent = (used(process) - before) / SMALL * 1000
         what = f"{SMALL} Services, {AT_ONCE} at a time, created → slice seen, p50 / p99"
         report.add(what, f"{p50 * 1000:.0f} / {p99 * 1000:.0f} ms", "goal p99 100 ms")
         report.add("processor time of the controllers a Service", f"{spent:.1f} ms")
@@ -122,14 +122,14 @@ async def crowd(client: Client, process: int, report: Report) -> None:
     ):
         for followed in (slices, endpoints):
             followed.on_change(counted)
-        begin, before, writes = time.perf_counter(), processor_seconds(process), 0
+        begin, before, writes = time.perf_counter(), used(process), 0
         await in_parallel(CROWD, lambda number: say_ready(client, number))
         said = time.perf_counter() - begin
         await until(lambda: ready_endpoints(slices) == CROWD)
         report.add(f"{CROWD:,} Pods said to be ready", f"{said:.1f} s")
         report.add("… until the last is a ready endpoint", f"{time.perf_counter() - begin - said:.2f} s")
         report.add("… writes to Endpoints and slices", f"{writes}")
-        report.add("… processor time of the controllers", f"{processor_seconds(process) - before:.1f} s")
+        report.add("… processor time of the controllers", f"{used(process) - before:.1f} s")
 
 
 def ready_endpoints(slices: Informer[EndpointSlice]) -> int:
@@ -164,9 +164,9 @@ async def with_many_services(server: Server, process: int, report: Report) -> No
                 await until(lambda made=made: len(made.items()) > MANY)  # type: ignore[misc]
         report.add("… behind the last of them", f"{time.perf_counter() - begin:.1f} s")
         await asyncio.sleep(5)
-        before = processor_seconds(process)
+        before = used(process)
         await asyncio.sleep(IDLE_SECONDS)
-        share = (processor_seconds(process) - before) / IDLE_SECONDS
+        share = (used(process) - before) / IDLE_SECONDS
         report.add(f"controllers, {MANY:,} Services, memory (PSS)", f"{memory(process):.0f} MB")
         report.add(f"controllers, {MANY:,} Services, idle", f"{share * 100:.1f} % CPU", "goal 1 %")
         await informers_of_all(client, report)
@@ -216,19 +216,6 @@ async def in_parallel(count: int, work: Any, workers: int = 16) -> None:
             await work(number)
 
     await asyncio.gather(*(worker() for _ in range(workers)))
-
-
-def processor_seconds(process: int) -> float:
-    fields = Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / TICKS
-
-
-def memory(process: int) -> float:
-    """Megabytes, shared pages counted by share (PSS)."""
-    text = Path(f"/proc/{process}/smaps_rollup").read_text()
-    found = re.search(r"^Pss:\s+(\d+)", text, re.MULTILINE)
-    assert found
-    return int(found[1]) / 1024
 
 
 def memory_of_self() -> float:

@@ -6,8 +6,6 @@ Both serve the same names on loopback and are allowed one core's worth of thread
 from __future__ import annotations
 
 import contextlib
-import os
-import re
 import socket
 import subprocess
 import sys
@@ -17,6 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks import processes
 from benchmarks.dns_questions import (
     ENDPOINTS,
     HEADLESS,
@@ -75,15 +74,10 @@ class Server:
     ready_after: float
 
     def processor_seconds(self) -> float:
-        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        return processes.used(self.pid)
 
     def memory(self, what: str) -> float:
-        """Megabytes: `Pss` or `Rss`."""
-        text = Path(f"/proc/{self.pid}/smaps_rollup").read_text()
-        found = re.search(rf"^{what}:\s+(\d+)", text, re.MULTILINE)
-        assert found
-        return int(found[1]) / 1024
+        return processes.memory(self.pid, what)
 
 
 def cluster_ip(number: int) -> str:

@@ -21,6 +21,7 @@ from pathlib import Path
 
 import uvloop
 
+from benchmarks import processes
 from benchmarks.apiserver_process import Server, api_server
 from benchmarks.report import Report
 from fairway.api.resources import ENDPOINT_SLICES, INGRESS_CLASSES, INGRESSES, SERVICES
@@ -163,19 +164,7 @@ def wrk(port: int, pid: int) -> tuple[float, float, float]:
 
 def nginx_seconds(pid: int) -> float:
     """Processor time of all nginx processes there are under one."""
-    ticks = 0
-    for each in family(pid):
-        name, _, rest = Path(f"/proc/{each}/stat").read_text().partition("(")[2].rpartition(")")
-        if name == "nginx":
-            ticks += sum(map(int, rest.split()[11:13]))
-    return ticks / os.sysconf("SC_CLK_TCK")
-
-
-def family(pid: int) -> Iterator[int]:
-    """A process and all that it started."""
-    yield pid
-    for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
-        yield from family(int(child))
+    return sum(processes.used(each) for each in processes.family(pid) if processes.name(each) == "nginx")
 
 
 async def prepare(client: Client) -> None:
@@ -234,8 +223,4 @@ async def change_delay(client: Client, number: int) -> float:
 
 def memory(pid: int) -> float:
     """Megabytes (PSS) of the controller and all it started."""
-    total = 0
-    for each in family(pid):
-        found = re.search(r"^Pss:\s+(\d+)", Path(f"/proc/{each}/smaps_rollup").read_text(), re.MULTILINE)
-        total += int(found[1]) if found else 0
-    return total / 1024
+    return sum(map(processes.memory, processes.family(pid)))

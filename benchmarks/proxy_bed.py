@@ -10,7 +10,6 @@ import asyncio
 import contextlib
 import json
 import os
-import re
 import subprocess
 import sys
 import tempfile
@@ -22,6 +21,7 @@ from typing import Any, TypeVar
 
 from tests.netns.topology import Namespace, Network, network
 
+from benchmarks.processes import memory, used
 from benchmarks.proxy_traffic import NAME_PORT
 from fairway.api.resources import ENDPOINT_SLICES, SERVICES
 from fairway.client import Client, KubeConfig
@@ -218,19 +218,6 @@ def relay_process(space: Namespace) -> int:
             if b"fairway.proxy.userspace.relay" in command and (entry / "ns/net").stat().st_ino == wanted:
                 return int(entry.name)
     return 0
-
-
-def memory(pid: int) -> float:
-    """Megabytes, shared pages counted by share (PSS)."""
-    found = re.search(r"^Pss:\s+(\d+)", Path(f"/proc/{pid}/smaps_rollup").read_text(), re.MULTILINE)
-    assert found
-    return int(found[1]) / 1024
-
-
-def used(pid: int) -> float:
-    """Seconds of the processor so far."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 @contextlib.contextmanager

@@ -17,7 +17,8 @@ from functools import partial
 
 from tests.netns.topology import Namespace
 
-from benchmarks.proxy_bed import Bed, publish, used
+from benchmarks.processes import used
+from benchmarks.proxy_bed import Bed, publish
 from benchmarks.proxy_traffic import SINK_PORT
 from benchmarks.report import Report
 

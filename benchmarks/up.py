@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import re
 import statistics
 import subprocess
 import sys
@@ -14,6 +13,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from benchmarks import processes
 from benchmarks.report import Report
 from fairway.api.objects import Pod
 from fairway.api.resources import PODS
@@ -124,10 +124,9 @@ def first_answer(data: Path) -> None:
 
 def memory(data: Path) -> float:
     """Megabytes of all processes of the cluster, shared pages counted by share (PSS)."""
-    total = 0
+    total = 0.0
     for entry in Path("/proc").iterdir():
         with contextlib.suppress(OSError):
             if entry.name.isdigit() and str(data).encode() in (entry / "cmdline").read_bytes():
-                found = re.search(r"^Pss:\s+(\d+)", (entry / "smaps_rollup").read_text(), re.MULTILINE)
-                total += int(found[1]) if found else 0
-    return total / 1024
+                total += processes.memory(int(entry.name))
+    return total

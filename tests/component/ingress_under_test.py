@@ -96,7 +96,11 @@ class Front:
         """Services of these names, each with a server behind it."""
         for name in names:
             echo = self.echoes[name] = await Echo(name).start()
-            self.cluster.put(service(name), slice_of(name, ("127.0.0.1", echo.port)))
+            self.place(name, echo.port)
+
+    def place(self, name: str, port: int) -> None:
+        """A Service with a server on a port of this machine; nginx hears of it with the next `tell`."""
+        self.cluster.put(service(name), slice_of(name, ("127.0.0.1", port)))
 
     async def tell(self, *objects: Any) -> None:
         self.cluster.put(*objects)

@@ -10,7 +10,7 @@ import pytest
 
 from tests.component.ingress_under_test import Front, ask
 from tests.component.test_ingress_protocols import grpc_server, serve_with_tls
-from tests.unit.ingress.cluster import ingress, service, slice_of
+from tests.unit.ingress.cluster import ingress
 from tests.unit.ingress.requests import P
 
 KILO, MEGA = 1 << 10, 1 << 20
@@ -109,9 +109,8 @@ async def test_a_body_that_never_ends_is_refused_when_it_is_too_large(bodies: Fr
 
 async def test_a_stream_of_messages_is_limited_without_being_read_first(served: Front) -> None:
     async with grpc_server() as port:
+        served.place("web", port)
         await served.tell(
-            service("web"),
-            slice_of("web", ("127.0.0.1", port)),
             ingress("one", ("web.test", P, "/", "web"), backend_protocol="GRPC"),
             ingress("two", ("free.test", P, "/", "web"), backend_protocol="GRPC", proxy_body_size="0"),
         )

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tests.component.ingress_under_test import Echo, Front, free_port
 from tests.component.test_ingress_certificates import certificate
-from tests.unit.ingress.cluster import ingress, service, slice_of
+from tests.unit.ingress.cluster import ingress
 from tests.unit.ingress.requests import P
 
 _GRPC = """
@@ -89,9 +89,8 @@ async def test_clients_may_speak_http_2(served: Front) -> None:
 
 async def test_grpc_reaches_a_server_that_speaks_nothing_else(served: Front) -> None:
     async with grpc_server() as port:
+        served.place("web", port)
         await served.tell(
-            service("web"),
-            slice_of("web", ("127.0.0.1", port)),
             ingress("one", ("web.test", P, "/", "web"), backend_protocol="GRPC"),
         )
         told = await curl(served, "--http2", "-H", "Content-Type: application/grpc", "--data", "x")
@@ -107,9 +106,8 @@ async def serve_with_tls(served: Front, folder: Path, **annotations: str) -> Non
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(folder / "crt", folder / "key")
     served.echoes["web"] = echo = await Echo("web").start(context)
+    served.place("web", echo.port)
     await served.tell(
-        service("web"),
-        slice_of("web", ("127.0.0.1", echo.port)),
         ingress("one", ("web.test", P, "/", "web"), backend_protocol="HTTPS", **annotations),
     )
 

@@ -29,6 +29,13 @@ FREE = lease("", 0)
 """What whoever had the address before has left behind."""
 
 
+def holding() -> Ownership:
+    """By a Lease that was taken at 10."""
+    ours = Ownership(ADDRESS, "a", TERMS, absent_since=0.0)
+    ours.claimed(lease("a", 1), began=10.0, now=10.0, before=FREE)
+    return ours
+
+
 def test_a_holder_is_silent_a_margin_before_its_lease_ends_counted_from_before_it_asked() -> None:
     ours = Ownership(ADDRESS, "a", TERMS, absent_since=0.0)
     ours.claimed(lease("a", 1), began=10.0, now=10.5, before=FREE)
@@ -74,8 +81,7 @@ def test_a_node_that_has_just_started_waits_even_where_there_is_no_lease() -> No
 
 def test_a_holder_whose_lease_was_deleted_or_taken_is_silent_at_once() -> None:
     for news in (None, lease("b", 2)):
-        ours = Ownership(ADDRESS, "a", TERMS, absent_since=0.0)
-        ours.claimed(lease("a", 1), began=10.0, now=10.0, before=FREE)
+        ours = holding()
         ours.observe(news, now=10.1)
         assert not ours.may_answer(10.1)
 
@@ -88,16 +94,14 @@ def test_news_that_are_older_than_our_own_write_change_nothing() -> None:
 
 
 def test_a_renewal_without_an_answer_prolongs_nothing() -> None:
-    ours = Ownership(ADDRESS, "a", TERMS, absent_since=0.0)
-    ours.claimed(lease("a", 1), began=10.0, now=10.0, before=FREE)
+    ours = holding()
     assert ours.step(10.3, True).act is Act.CLAIM
     ours.failed(10.7)
     assert not ours.may_answer(10.8)
 
 
 def test_a_node_that_may_not_hold_the_address_leaves_it_and_does_not_hurry_when_that_fails() -> None:
-    ours = Ownership(ADDRESS, "a", TERMS, absent_since=0.0)
-    ours.claimed(lease("a", 1), began=10.0, now=10.0, before=FREE)
+    ours = holding()
     assert ours.step(10.1, False).act is Act.LEAVE
     ours.silence()
     ours.failed(10.1)
@@ -106,19 +110,12 @@ def test_a_node_that_may_not_hold_the_address_leaves_it_and_does_not_hurry_when_
 
 
 def test_a_node_that_was_asked_to_leave_lets_others_go_first_but_not_for_ever() -> None:
-    ours = Ownership(ADDRESS, "a", TERMS, absent_since=0.0)
-    ours.claimed(lease("a", 1), began=10.0, now=10.0, before=FREE)
+    ours = holding()
     ours.observe(replace(lease("a", 1), version=2, leave="a"), now=10.1)
     assert ours.step(10.1, True).act is Act.LEAVE
     ours.observe(lease("", 3, leave="a"), now=10.2)
     assert ours.step(10.2 + SPREAD_SECONDS, True).act is Act.WAIT
     assert ours.step(10.2 + SPREAD_SECONDS + COURTESY_SECONDS, True).act is Act.CLAIM
-
-
-def holding(now: float = 10.0) -> Ownership:
-    ours = Ownership(ADDRESS, "a", TERMS, absent_since=0.0)
-    ours.claimed(lease("a", 1), began=now, now=now, before=FREE)
-    return ours
 
 
 def test_a_holder_goes_on_for_as_long_as_nobody_can_renew_anything() -> None:
@@ -155,9 +152,9 @@ def test_a_holder_that_was_absent_may_have_missed_who_came_and_does_not_go_on() 
     assert not ours.may_answer(15.0)
 
 
-def test_a_holder_whose_renewal_was_refused_does_not_go_on() -> None:
+def test_a_holder_whose_renewal_was_refused_and_who_cannot_see_why_does_not_go_on() -> None:
     ours = holding()
-    ours.contested()  # what a conflict comes to
+    ours.contested()  # what that comes to
     ours.failed(10.3)
     assert not ours.may_answer(10.8)
 
@@ -293,7 +290,6 @@ class Network:
             if self._away[name] > now:
                 node.unreachable(now)
             elif (self._stored.version if self._stored else 0) != (basis.version if basis else 0):
-                node.contested()
                 node.observe(self._stored, now)
                 node.failed(now)
             else:
